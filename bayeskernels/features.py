@@ -1,0 +1,87 @@
+"""Coordinates of inputs in a kernel's feature space, inside a PyMC model and outside of it.
+
+A classifier of the zoo is linear in its coordinates: f(X) = features(X) w. Inside a model the
+features of the present data are a shared array, so that the graph that PyMC compiles is one
+matrix-vector product whatever the kernel: it is quick to compile, cached on disk for all kernels,
+and quick to evaluate. The price is a link outside of the graph: :class:`KernelInputs`.
+"""
+
+import numpy as np
+import pytensor
+from pytensor.tensor.sharedvar import TensorSharedVariable
+
+from bayeskernels.gram import factor_gram, pivoted_cholesky
+
+__all__ = ["FeatureMap", "KernelInputs"]
+
+
+class FeatureMap:
+    """From inputs to coordinates in the span of the training points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With fixed hyperparameters.
+    X : array of shape (m, p)
+        Training inputs (for a precomputed kernel: its Gram matrix).
+    rank : int, optional
+        Number of coordinates; the numerical rank of the Gram matrix by default.
+    method : {"cholesky", "eigen"}
+        See :func:`bayeskernels.gram.factor_gram`.
+
+    Attributes
+    ----------
+    factor : GramFactor
+    """
+
+    def __init__(self, kernel, X, *, rank=None, method="cholesky"):
+        self.kernel = kernel
+        if (
+            rank is not None
+            and rank < len(X)
+            and method == "cholesky"
+            and not kernel.is_precomputed
+        ):
+            self.factor = pivoted_cholesky(
+                kernel.diagonal(X), lambda j: kernel(X, X[j : j + 1])[:, 0], rank=rank
+            )
+        else:
+            self.factor = factor_gram(kernel.gram(X), rank=rank, method=method)
+        support = self.factor.support
+        self.support_inputs = support if kernel.is_precomputed else X[support]
+
+    @property
+    def rank(self):
+        """Number of coordinates."""
+        return self.factor.rank
+
+    def __call__(self, X):
+        """Coordinates of the rows of X, shape (len(X), rank)."""
+        return self.factor.map(self.kernel(X, self.support_inputs))
+
+
+class KernelInputs(TensorSharedVariable):
+    """The ``X`` of a model: setting it also sets the features that the model's outputs use.
+
+    PyTensor sees no connection between the two, so ``pm.set_data`` works but a gradient with
+    respect to X does not exist.
+    """
+
+    @classmethod
+    def create(cls, name, X, feature_map):
+        """Make the shared inputs and their shared features."""
+        like = pytensor.shared(X, name=name, shape=(None, X.shape[1]))
+        self = cls(type=like.type, value=X, strict=False, name=name)
+        self.feature_map = feature_map
+        self.features = pytensor.shared(
+            feature_map.factor.features,
+            name=f"{name}_features",
+            shape=(None, feature_map.rank),
+            borrow=True,
+        )
+        return self
+
+    def set_value(self, new_value, borrow=False):
+        """Set inputs and features together."""
+        super().set_value(new_value, borrow=borrow)
+        self.features.set_value(np.ascontiguousarray(self.feature_map(new_value)), borrow=True)

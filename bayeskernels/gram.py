@@ -1,0 +1,223 @@
+r"""Factors of Gram matrices: finite coordinates for a classifier in a kernel's feature space.
+
+With a Gram matrix :math:`G = A A^T` (A is m x r) a weight vector in the span of the data has r
+coordinates w, the outputs at the data are :math:`f = A w`, and :math:`\|w\|` is the norm in the
+feature space. Singular matrices are normal: r is then the numerical rank.
+
+The factor is a Cholesky factor with pivoting: it reveals the rank, costs a third of an eigenvalue
+decomposition at most, and its expansion needs only the r pivot points, so a low rank is as cheap to
+predict with as it is to sample. Eigenvectors are the alternative: the best approximation of a given
+rank, at the price of an expansion in all m points.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+__all__ = ["GramFactor", "factor_gram", "pivoted_cholesky"]
+
+
+@dataclass(frozen=True)
+class GramFactor:
+    """Coordinates of a feature space at given points.
+
+    Attributes
+    ----------
+    features : array of shape (m, r)
+        The factor A; row i holds the coordinates of point i.
+    support : array of int, shape (s,)
+        The points in which weight vectors are expanded.
+    whitening : array of shape (s, r) or (r, r)
+        What turns kernel values at the support into coordinates, see :meth:`map`.
+    method : {"cholesky", "eigen"}
+    discarded : float
+        Share of the trace of the Gram matrix that the factor leaves out.
+    """
+
+    features: np.ndarray
+    support: np.ndarray
+    whitening: np.ndarray
+    method: str
+    discarded: float
+
+    @property
+    def rank(self):
+        """Number r of coordinates."""
+        return self.features.shape[1]
+
+    def map(self, kernel_values):
+        """Coordinates of points from their kernel values with the support points.
+
+        Parameters
+        ----------
+        kernel_values : array of shape (n, s)
+
+        Returns
+        -------
+        array of shape (n, r)
+        """
+        if self.method == "eigen":
+            return kernel_values @ self.whitening
+        return linalg.solve_triangular(
+            self.whitening, np.asarray(kernel_values).T, lower=True, check_finite=False
+        ).T
+
+    def expansion(self, w):
+        r"""Coefficients alpha of weight vectors, such that f(x) = sum_j alpha_j k(x, x_support[j]).
+
+        Parameters
+        ----------
+        w : array of shape (..., r)
+
+        Returns
+        -------
+        array of shape (..., s)
+        """
+        w = np.asarray(w, dtype=float)
+        if self.method == "eigen":
+            return w @ self.whitening.T
+        flat = w.reshape(-1, self.rank).T
+        return linalg.solve_triangular(self.whitening, flat, lower=True, trans="T").T.reshape(
+            w.shape
+        )
+
+
+def factor_gram(gram, *, rank=None, method="cholesky"):
+    """Factor a Gram matrix.
+
+    Parameters
+    ----------
+    gram : array of shape (m, m)
+        Symmetric and positive semidefinite.
+    rank : int, optional
+        Keep this many coordinates at most; the numerical rank by default.
+    method : {"cholesky", "eigen"}
+        How the coordinates are chosen: pivots one after the other, or leading eigenvectors.
+
+    Returns
+    -------
+    GramFactor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayeskernels.gram import factor_gram
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> factor = factor_gram(X @ X.T)
+    >>> factor.rank, bool(np.allclose(factor.features @ factor.features.T, X @ X.T))
+    (2, True)
+    """
+    gram = np.asarray(gram, dtype=np.float64)
+    m = len(gram)
+    check_gram(gram)
+    if rank is not None and not 1 <= rank:
+        raise ValueError(f"rank must be at least 1, got {rank}.")
+    if method == "eigen":
+        factor = _eigen_factor(gram, m if rank is None else min(rank, m))
+    elif method == "cholesky" and rank is not None and rank < m:
+        factor = pivoted_cholesky(np.diag(gram), lambda j: gram[:, j], rank=rank)
+    elif method == "cholesky":
+        factor = _lapack_factor(gram)
+    else:
+        raise ValueError(f"method must be 'cholesky' or 'eigen', got {method!r}.")
+    return factor
+
+
+def check_gram(gram):
+    """Refuse what cannot be a Gram matrix at first sight."""
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"A Gram matrix is square; got the shape {gram.shape}.")
+    if not np.isfinite(gram).all():
+        raise ValueError("The kernel gave values that are not finite.")
+    scale = np.abs(np.diag(gram)).max(initial=0.0)
+    asymmetry = np.abs(gram - gram.T).max(initial=0.0)
+    if asymmetry > 1e-8 * max(scale, 1e-300):
+        raise ValueError(f"The kernel is not symmetric: k(x, z) and k(z, x) differ by {asymmetry}.")
+    if scale == 0.0:
+        raise ValueError("The kernel is zero at every point: there is nothing to learn from.")
+
+
+def _not_psd(excess):
+    return ValueError(
+        "The kernel is not positive semidefinite on these points (its Gram matrix has a negative "
+        f"part of about {excess:.2g} relative to its largest diagonal entry). Check it with "
+        "bayeskernels.testing.check_kernel."
+    )
+
+
+def _lapack_factor(gram):
+    """Cholesky with complete pivoting (LAPACK's pstrf), to the numerical rank."""
+    m = len(gram)
+    scale = np.diag(gram).max()
+    lower, pivots, rank, _ = linalg.lapack.dpstrf(gram, lower=1)
+    pivots = pivots - 1
+    features = np.zeros((m, rank))
+    features[pivots] = np.tril(lower[:, :rank])
+    residual = np.diag(gram) - np.einsum("ij,ij->i", features, features)
+    if rank < m:
+        # A matrix with a negative part also stops early; only the residual tells it apart.
+        worst = np.abs(gram - features @ features.T).max()
+        if worst > 1e-7 * scale:
+            raise _not_psd(worst / scale)
+    whitening = np.asfortranarray(features[pivots[:rank]])
+    discarded = float(max(residual.sum(), 0.0) / np.trace(gram))
+    return GramFactor(features, pivots[:rank], whitening, "cholesky", discarded)
+
+
+def _eigen_factor(gram, rank):
+    """Leading eigenvectors, scaled by the square roots of their eigenvalues."""
+    m = len(gram)
+    keep = None if rank == m else (m - rank, m - 1)
+    values, vectors = linalg.eigh(gram, subset_by_index=keep)
+    scale = np.diag(gram).max()
+    if values[0] < -1e-7 * scale:
+        raise _not_psd(-values[0] / scale)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    significant = values > m * np.finfo(float).eps * values[0]
+    values, vectors = values[significant], vectors[:, significant]
+    roots = np.sqrt(values)
+    discarded = max(1.0 - values.sum() / np.trace(gram), 0.0)
+    return GramFactor(vectors * roots, np.arange(m), vectors / roots, "eigen", float(discarded))
+
+
+def pivoted_cholesky(diagonal, column, *, rank):
+    """Cholesky factor of low rank from single columns: O(m rank) memory, never the whole matrix.
+
+    Parameters
+    ----------
+    diagonal : array of shape (m,)
+        Diagonal of the Gram matrix.
+    column : callable
+        ``column(j)`` gives column j.
+    rank : int
+        Number of pivots; fewer are taken when nothing is left.
+
+    Returns
+    -------
+    GramFactor
+    """
+    left = np.array(diagonal, dtype=np.float64)
+    m = len(left)
+    rank = min(rank, m)
+    features = np.zeros((m, rank))
+    pivots = []
+    scale, trace = left.max(), left.sum()
+    for k in range(rank):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= m * np.finfo(float).eps * scale:
+            break
+        new = column(pivot) - features[:, :k] @ features[pivot, :k]
+        new = new / np.sqrt(left[pivot])
+        new[pivots] = 0.0
+        features[:, k] = new
+        pivots.append(pivot)
+        left -= new**2
+        left[pivots] = 0.0
+        if left.min() < -1e-7 * scale:
+            raise _not_psd(-left.min() / scale)
+    features = np.ascontiguousarray(features[:, : len(pivots)])
+    pivots = np.array(pivots)
+    whitening = np.asfortranarray(np.tril(features[pivots]))
+    discarded = float(np.clip(left, 0.0, None).sum() / trace)
+    return GramFactor(features, pivots, whitening, "cholesky", discarded)

@@ -1,0 +1,112 @@
+"""Checks of the data that people hand to a model builder, before anything is sampled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["TwoClasses", "as_inputs", "as_new_inputs", "as_two_classes"]
+
+
+def as_inputs(X, *, name="X"):
+    """Training inputs as a float array of shape (m, p), with the names of the columns.
+
+    Parameters
+    ----------
+    X : array_like or DataFrame of shape (m, p)
+    name : str
+        What to call the argument in an error.
+
+    Returns
+    -------
+    array of shape (m, p)
+    list of str
+        Column names; numbers as strings where there are none.
+    """
+    columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    try:
+        values = np.ascontiguousarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numeric: {error}") from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (points, features), got the shape {values.shape}. "
+            "A single feature is a column: use X[:, None]."
+        )
+    if values.size == 0:
+        raise ValueError(f"{name} is empty: its shape is {values.shape}.")
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"{name} has NaN or infinite values in {len(bad)} of its rows (the first is row "
+            f"{bad[0]}). Impute or drop them first."
+        )
+    return values, columns or [str(j) for j in range(values.shape[1])]
+
+
+def as_new_inputs(X_new, n_columns):
+    """New inputs, checked against the number of columns that the model was trained with."""
+    values, _ = as_inputs(X_new, name="X_new")
+    if values.shape[1] != n_columns:
+        raise ValueError(
+            f"X_new has {values.shape[1]} columns, the model was trained with {n_columns}."
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """Labels of a two-class problem.
+
+    Attributes
+    ----------
+    codes : array of int, shape (m,)
+        0 for the first class, 1 for the second.
+    names : array of shape (2,)
+        The labels in sorted order; the second is the positive class.
+    """
+
+    codes: np.ndarray
+    names: np.ndarray
+
+
+def as_two_classes(y, n_points):
+    """Labels of any type as 0 and 1.
+
+    Parameters
+    ----------
+    y : array_like of shape (m,)
+        Two different labels: numbers, strings, booleans.
+    n_points : int
+        Number of rows of X.
+
+    Returns
+    -------
+    TwoClasses
+    """
+    labels = np.asarray(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
+    if labels.shape != (n_points,):
+        raise ValueError(
+            f"y must have one label per row of X: expected the shape ({n_points},), "
+            f"got {labels.shape}."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y has NaN or infinite values. Drop the points without a label.")
+    if labels.dtype == object:
+        missing = [k for k, label in enumerate(labels) if label is None or label != label]
+        if missing:
+            raise ValueError(f"y has no label at position {missing[0]}. Drop such points.")
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) == 1:
+        raise ValueError(
+            f"y has only one class ({names[0]!r}): there is nothing to tell apart. "
+            "Give labels of two classes."
+        )
+    if len(names) > 2:
+        shown = ", ".join(repr(name) for name in names[:5].tolist())
+        raise ValueError(
+            f"This model tells two classes apart; y has {len(names)} ({shown}"
+            f"{', ...' if len(names) > 5 else ''})."
+        )
+    return TwoClasses(codes.astype(np.int64).reshape(-1), names)

@@ -1,0 +1,182 @@
+"""What a ``kernel=`` argument may be, brought to one form.
+
+A kernel is a covariance function of ``pm.gp.cov`` (sums, products and ARD included), a function
+``k(X, Z)`` of two arrays, or a Gram matrix that was computed before. Here each becomes a
+:class:`Kernel`, which evaluates on arrays; covariance functions can also be built into a PyTensor
+graph, which is needed when their hyperparameters are random variables.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.type import RandomType
+from scipy.spatial.distance import pdist
+
+__all__ = ["CallableKernel", "CovarianceKernel", "GramKernel", "Kernel", "as_kernel"]
+
+
+def as_kernel(kernel, X, *, bias=0.0):
+    """Interpret a ``kernel=`` argument.
+
+    Parameters
+    ----------
+    kernel : pm.gp.cov.Covariance, callable, array of shape (m, m), or None
+        None stands for a Gaussian kernel whose width is the median distance between the rows of X.
+    X : array of shape (m, p) or None
+        Training inputs; not used with a Gram matrix.
+    bias : float
+        Constant that is added to the kernel. It gives every classifier an offset, whose prior scale
+        it sets; zero, as in the papers, means none.
+
+    Returns
+    -------
+    Kernel
+    """
+    if not np.isscalar(bias) or not np.isfinite(bias) or bias < 0:
+        raise ValueError(f"bias must be a number >= 0, got {bias!r}.")
+    if kernel is None:
+        if X is None:
+            raise ValueError("A kernel is needed where no inputs X are given.")
+        kernel = pm.gp.cov.ExpQuad(X.shape[1], ls=_median_distance(X))
+    if isinstance(kernel, pm.gp.cov.BaseCovariance):
+        return CovarianceKernel(kernel + pm.gp.cov.Constant(bias) if bias else kernel, X.shape[1])
+    if isinstance(kernel, np.ndarray):
+        return GramKernel(kernel, bias)
+    if callable(kernel):
+        return CallableKernel(kernel, bias)
+    raise TypeError(
+        "kernel must be a pm.gp.cov covariance, a function k(X, Z) or a Gram matrix (array), "
+        f"got {type(kernel).__name__}."
+    )
+
+
+def _median_distance(X):
+    rows = X if len(X) <= 1000 else X[np.random.default_rng(0).choice(len(X), 1000, replace=False)]
+    distances = pdist(rows)
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if len(distances) else 1.0
+
+
+class Kernel:
+    """A positive semidefinite function of two inputs, evaluated on arrays of them."""
+
+    #: Whether hyperparameters are random variables: then only a graph can evaluate the kernel.
+    is_random = False
+
+    #: Whether rows of X are rows of a Gram matrix rather than inputs.
+    is_precomputed = False
+
+    def __call__(self, X, Z):
+        """Kernel values of the rows of X with those of Z, shape (len(X), len(Z))."""
+        raise NotImplementedError
+
+    def diagonal(self, X):
+        """Kernel values of each row of X with itself, shape (len(X),)."""
+        return np.array([self(x[None], x[None])[0, 0] for x in X])
+
+    def gram(self, X):
+        """Gram matrix of the rows of X, checked for its shape."""
+        values = np.asarray(self(X, X), dtype=np.float64)
+        if values.shape != (len(X), len(X)):
+            raise ValueError(
+                f"kernel(X, X) must have the shape {(len(X), len(X))}, got {values.shape}."
+            )
+        return values
+
+
+class CallableKernel(Kernel):
+    """A function k(X, Z) of two arrays, given by the user."""
+
+    def __init__(self, function, bias=0.0):
+        self.function = function
+        self.bias = bias
+
+    def __call__(self, X, Z):
+        """Call the function and check its answer."""
+        values = np.asarray(self.function(X, Z), dtype=np.float64)
+        if values.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"kernel(X, Z) must have the shape {(len(X), len(Z))}, got {values.shape}."
+            )
+        return values + self.bias
+
+
+class GramKernel(Kernel):
+    """A Gram matrix computed before: inputs are rows of kernel values with the training points."""
+
+    is_precomputed = True
+
+    def __init__(self, values, bias=0.0):
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != values.shape[1]:
+            raise ValueError(
+                f"A Gram matrix given as kernel must be square; got the shape {values.shape}."
+            )
+        self.values = values
+        self.bias = bias
+
+    def gram(self, X=None):
+        """Gram matrix of the training points."""
+        return self.values + self.bias
+
+    def __call__(self, X, support):
+        """Columns ``support`` (indices) of kernel values X of points with all training points."""
+        return np.asarray(X, dtype=np.float64)[:, support] + self.bias
+
+
+class CovarianceKernel(Kernel):
+    """A covariance function of ``pm.gp.cov``."""
+
+    def __init__(self, covariance, n_features):
+        if covariance.input_dim not in (n_features, np.inf):
+            raise ValueError(
+                f"The kernel was made for {covariance.input_dim} input columns, X has {n_features}."
+            )
+        self.covariance = covariance
+        self.n_features = n_features
+
+    def graph(self, X, Z):
+        """Kernel values as a PyTensor graph."""
+        return self.covariance(X, Z)
+
+    @cached_property
+    def _symbolic(self):
+        X, Z = pt.matrix("X"), pt.matrix("Z")
+        values = self.covariance(X, Z)
+        # A constant covariance does not look at its inputs, and its graph may be a plain 1 x 1.
+        return X, Z, values + pt.zeros((X.shape[0], Z.shape[0]))
+
+    @cached_property
+    def is_random(self):
+        """Whether a hyperparameter is a random variable."""
+        return any(isinstance(v.type, RandomType) for v in ancestors([self._symbolic[2]]))
+
+    @cached_property
+    def _function(self):
+        X, Z, values = self._symbolic
+        # NumPy calls without fusion: nothing to compile, where numba takes half a minute the first
+        # time it meets a kernel.
+        mode = Mode(linker="py", optimizer="fast_compile")
+        return pytensor.function([X, Z], values, mode=mode, on_unused_input="ignore")
+
+    @cached_property
+    def _diagonal(self):
+        X, _, _ = self._symbolic
+        values = self.covariance(X, diag=True) + pt.zeros(X.shape[0])
+        mode = Mode(linker="py", optimizer="fast_compile")
+        return pytensor.function([X], values, mode=mode, on_unused_input="ignore")
+
+    def __call__(self, X, Z):
+        """Evaluate on arrays; only possible while no hyperparameter is random."""
+        if self.is_random:
+            raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
+        return self._function(X, Z)
+
+    def diagonal(self, X):
+        """Kernel values of each row of X with itself."""
+        return self._diagonal(X)

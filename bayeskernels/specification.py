@@ -1,0 +1,79 @@
+"""What the tools need to know of a model beyond its PyMC graph.
+
+A builder attaches a :class:`ClassifierSpecification` to the ``pm.Model`` it returns; prediction,
+plots and diagnostics read it from there, so that people pass around nothing but the model.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayeskernels.features import FeatureMap
+from bayeskernels.kernels import Kernel
+
+__all__ = ["ClassifierSpecification", "attach_specification", "specification_of"]
+
+_ATTRIBUTE = "bayeskernels_specification"
+
+
+@dataclass(frozen=True)
+class ClassifierSpecification:
+    """A two-class classifier that is linear in the direction ``w``.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the builder.
+    class_names : array of shape (2,)
+        Labels; the second is the positive class.
+    codes : array of int, shape (m,)
+        Training labels as 0 and 1.
+    X : array of shape (m, p)
+        Training inputs, or the Gram matrix where the kernel is precomputed.
+    kernel : Kernel
+    feature_map : FeatureMap or None
+        None where the kernel has random hyperparameters.
+    outputs : TensorVariable
+        Outputs f as a graph of the model's variables.
+    noise : tuple of float, or None
+        Flip rates of the two classes where they are fixed; None where the posterior has them.
+    """
+
+    kind: str
+    class_names: np.ndarray
+    codes: np.ndarray = field(repr=False)
+    X: np.ndarray = field(repr=False)
+    kernel: Kernel
+    feature_map: FeatureMap | None = field(repr=False)
+    outputs: object = field(repr=False)
+    noise: tuple[float, float] | None
+
+    @property
+    def rank(self):
+        """Number of coordinates of the direction."""
+        return len(self.X) if self.feature_map is None else self.feature_map.rank
+
+    @property
+    def discarded_trace(self):
+        """Share of the Gram matrix's trace that a low rank leaves out."""
+        return 0.0 if self.feature_map is None else self.feature_map.factor.discarded
+
+
+def attach_specification(model, specification):
+    """Attach a specification to a model that has none yet."""
+    if hasattr(model, _ATTRIBUTE):
+        raise ValueError(
+            "The model in context already holds a classifier of the zoo. Build each in a model of "
+            "its own."
+        )
+    setattr(model, _ATTRIBUTE, specification)
+
+
+def specification_of(model):
+    """Specification of a model that a builder of this package has made."""
+    try:
+        return getattr(model, _ATTRIBUTE)
+    except AttributeError:
+        raise TypeError(
+            "This works on models made by bayeskernels.models; the given one was made otherwise."
+        ) from None

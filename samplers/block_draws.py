@@ -1,0 +1,79 @@
+"""Random directions and their outputs at the walls, drawn in blocks.
+
+A direction p costs a product with the wall normals. Drawn one at a time this is a matrix-vector
+product, bound by memory; a block of them is one matrix product at full BLAS speed.
+"""
+
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["DirectionBlock", "outputs_at"]
+
+#: Directions per block: past this the matrix product is no longer bound by memory.
+BLOCK_SIZE = 32
+
+
+@cache
+def _blas():
+    return ThreadpoolController()
+
+
+def outputs_at(points, normals):
+    """Inner products of points (rows) with wall normals (rows), the same on any number of cores.
+
+    BLAS may round differently with another number of threads; trajectories are chaotic, so a
+    chain would depend on ``cores``. One thread is also right while chains run in parallel.
+    """
+    with _blas().limit(limits=1, user_api="blas"):
+        return points @ normals.T
+
+
+class DirectionBlock:
+    """Standard normal vectors with their outputs, handed out one after the other.
+
+    Attributes
+    ----------
+    directions : array of shape (size, r)
+    outputs : array of shape (size, n_walls)
+    used : int
+        How many have been handed out.
+    """
+
+    def __init__(self, directions, outputs, used=0):
+        self.directions = directions
+        self.outputs = outputs
+        self.used = used
+
+    @classmethod
+    def draw(cls, rng, normals, multiple_of=1):
+        """Draw a block of about :data:`BLOCK_SIZE` directions, a multiple of ``multiple_of``."""
+        size = multiple_of * -(-BLOCK_SIZE // multiple_of)
+        directions = rng.standard_normal((size, normals.shape[1]))
+        return cls(directions, outputs_at(directions, normals))
+
+    @property
+    def left(self):
+        """How many have not been used yet."""
+        return len(self.directions) - self.used
+
+    def take(self, n):
+        """Hand out the next ``n`` directions and outputs (at most :attr:`left`)."""
+        part = slice(self.used, self.used + n)
+        self.used += n
+        return self.directions[part], self.outputs[part]
+
+    @property
+    def state(self):
+        """All that is needed to go on from here."""
+        return {"directions": self.directions, "outputs": self.outputs, "used": self.used}
+
+    def reproject(self, normals):
+        """Recompute the outputs for other walls; the directions stay."""
+        self.outputs = outputs_at(self.directions, normals)
+
+
+def fresh_outputs(z, normals):
+    """Outputs of one point, recomputed from scratch against drift."""
+    return outputs_at(np.atleast_2d(z), normals)[0]

@@ -1,0 +1,151 @@
+"""What the steps for a label-noise posterior need to know of a PyMC model.
+
+A direction w enters such a model through outputs that are linear in it, f = A w, and nowhere else.
+:class:`LabelNoiseTarget` finds the likelihood terms, takes A, the labels and the flip rates from
+the model's graph, and turns them into walls; it recomputes only what other variables have moved.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.pytensorf import compile as compile_graph
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
+from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.math import Dot
+
+from bayeskernels.distributions import LabelNoiseRV, UniformSphereRV
+from bayeskernels.samplers.walls import WallGeometry, label_costs
+
+__all__ = ["LabelNoiseTarget", "label_noise_terms"]
+
+
+def label_noise_terms(model, w):
+    """Observed label-noise variables of ``model`` whose outputs depend on the variable ``w``."""
+    return [
+        rv
+        for rv in model.observed_RVs
+        if isinstance(rv.owner.op, LabelNoiseRV) and w in ancestors([rv.owner.inputs[2]])
+    ]
+
+
+class LabelNoiseTarget:
+    """The walls that a model puts into the space of one direction.
+
+    Parameters
+    ----------
+    value : TensorVariable
+        Value variable of the direction.
+    model : pm.Model
+    compile_kwargs : dict, optional
+        Passed on where a graph has to be compiled.
+    """
+
+    def __init__(self, value, model, compile_kwargs=None):
+        w = model.values_to_rvs[value]
+        if not isinstance(w.owner.op, UniformSphereRV):
+            raise TypeError(f"{w.name} must be a UniformSphere variable, it is {w.owner.op}.")
+        terms = label_noise_terms(model, w)
+        if not terms:
+            raise TypeError(
+                f"No LabelNoise likelihood of the model depends on {w.name}: this step samples "
+                "label-noise posteriors only. Use another step, e.g. pm.NUTS or pm.Metropolis."
+            )
+        _refuse_other_terms(model, w, terms)
+        read = _GraphReader(model, compile_kwargs or {})
+        self._labels = [read.now(model.rvs_to_values[rv]) == 1 for rv in terms]
+        self._features = [read(_linear_map(rv.owner.inputs[2], w)) for rv in terms]
+        self._rates = [[read(rate) for rate in rv.owner.inputs[3:5]] for rv in terms]
+        self.geometry_names = sorted({n for f in self._features for n in f.names})
+        self.rate_names = sorted({n for pair in self._rates for rate in pair for n in rate.names})
+        self._geometry = None
+        self._geometry_inputs = None
+        self._walls = None
+        self._rate_inputs = None
+
+    def geometry_inputs(self, point):
+        """Values of the other variables on which the places of the walls depend."""
+        return [np.asarray(point[name]) for name in self.geometry_names]
+
+    def walls(self, point):
+        """Walls at a point of the model; the same object as before if nothing has moved."""
+        inputs = self.geometry_inputs(point)
+        moved = self._geometry is None or not _equal(inputs, self._geometry_inputs)
+        if moved:
+            features = np.concatenate([f(point) for f in self._features])
+            self._geometry = WallGeometry.from_features(features, np.concatenate(self._labels))
+            self._geometry_inputs = [value.copy() for value in inputs]
+        rates = [np.asarray(point[name]) for name in self.rate_names]
+        if moved or not _equal(rates, self._rate_inputs):
+            costs = [
+                label_costs(labels, negative(point), positive(point))
+                for labels, (negative, positive) in zip(self._labels, self._rates, strict=True)
+            ]
+            self._walls = self._geometry.with_costs(np.concatenate(costs))
+            self._rate_inputs = [value.copy() for value in rates]
+        return self._walls
+
+
+def _equal(values, others):
+    return all(np.array_equal(a, b) for a, b in zip(values, others, strict=True))
+
+
+def _refuse_other_terms(model, w, terms):
+    """A step that only sees the walls would be wrong if w had another say in the posterior."""
+    others = [rv for rv in model.basic_RVs if rv is not w and rv not in terms]
+    inputs = [i for rv in others for i in rv.owner.inputs]
+    for name, parents in [("another variable", inputs), ("a potential", model.potentials)]:
+        if w in ancestors(parents):
+            raise TypeError(
+                f"{w.name} also enters the density of {name} of the model, which this step would "
+                "not see. Use a general step such as pm.Metropolis for it."
+            )
+
+
+def _linear_map(f, w):
+    """Matrix A of outputs f = A w, as a graph."""
+    if f.owner is not None and isinstance(f.owner.op, Dot) and f.owner.inputs[1] is w:
+        A = f.owner.inputs[0]
+        if A.ndim == 2 and w not in ancestors([A]):
+            return A
+    dimension = int(np.prod(w.shape.eval()))
+    points = np.concatenate([np.zeros((1, dimension)), np.ones((1, dimension)), np.eye(dimension)])
+    outputs = vectorize_graph(f, {w: pt.as_tensor(points)})
+    zero, ones, columns = outputs[0], outputs[1], outputs[2:]
+    is_linear = pt.all(pt.isclose(zero, 0.0)) & pt.all(pt.isclose(ones, columns.sum(axis=0)))
+    message = f"The outputs are not linear in {w.name}: there are no flat walls to bounce off."
+    return CheckAndRaise(TypeError, message)(columns.T, is_linear)
+
+
+class _GraphReader:
+    """Turns graphs of random variables into functions of a point; constants cost nothing."""
+
+    def __init__(self, model, compile_kwargs):
+        self.model = model
+        self.compile_kwargs = compile_kwargs
+
+    def now(self, graph):
+        """Present value of a graph without free variables."""
+        return self(graph)({})
+
+    def __call__(self, graph):
+        """Function of a point, with the names of the variables it needs as ``names``."""
+        if isinstance(graph, Constant):
+            return _PointFunction((), lambda: graph.data)
+        if isinstance(graph, SharedVariable):
+            return _PointFunction((), lambda: graph.get_value(borrow=True))
+        [on_values] = self.model.replace_rvs_by_values([graph])
+        used = set(ancestors([on_values]))
+        inputs = [value for value in self.model.value_vars if value in used]
+        function = compile_graph(inputs, on_values, **self.compile_kwargs)
+        return _PointFunction(tuple(value.name for value in inputs), function)
+
+
+class _PointFunction:
+    def __init__(self, names, function):
+        self.names = names
+        self.function = function
+
+    def __call__(self, point):
+        return self.function(*(point[name] for name in self.names))

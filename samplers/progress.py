@@ -1,0 +1,30 @@
+"""Columns of PyMC's progress bar. The hooks are private in PyMC: they are kept in one place."""
+
+from rich.progress import TextColumn
+from rich.table import Column
+
+__all__ = ["ProgressColumns"]
+
+
+class ProgressColumns:
+    """Mix-in that shows some sampler statistics while ``pm.sample`` runs.
+
+    Set ``progress_columns`` to a dict from the name of a statistic to the heading of its column.
+    """
+
+    progress_columns: dict[str, str] = {}
+
+    @classmethod
+    def _progressbar_config(cls, n_chains=1):
+        columns = [
+            TextColumn(f"{{task.fields[{stat}]}}", table_column=Column(heading, ratio=1))
+            for stat, heading in cls.progress_columns.items()
+        ]
+        return columns, {stat: [0] * n_chains for stat in cls.progress_columns}
+
+    @classmethod
+    def _make_progressbar_update_functions(cls):
+        def update_stats(step_stats):
+            return {stat: step_stats[stat] for stat in cls.progress_columns}
+
+        return (update_stats,)

@@ -1,0 +1,457 @@
+r"""Refractive billiard: an exact sampler of label-noise posteriors that does not slow down with m.
+
+The direction w keeps its posterior when its length is made free, :math:`z = \rho w \sim N(0, I)`.
+Under Hamiltonian dynamics with a Gaussian target, :math:`z(t) = z \cos t + p \sin t`; the outputs
+at the walls turn in the same way, :math:`f(t) = f \cos t + g \sin t`. The likelihood only acts at
+the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the part of
+its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is reflected if not;
+on the way out it speeds up. An event changes g by a multiple of one column of the Gram matrix of the
+normals: O(n_walls), no matrix-vector product. No step size, no rejection, exact for every q; q = 0
+is a pure reflecting billiard in the version space.
+
+The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman and Paninski (2014,
+"Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians"; 2013 for binary variables).
+"""
+
+import logging
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from pymc.step_methods.compound import Competence
+
+from bayeskernels.samplers.block_draws import DirectionBlock, fresh_outputs
+from bayeskernels.samplers.sphere_step import SphereStep
+
+__all__ = ["BilliardBall", "BilliardPath", "RefractiveBilliard", "simulate_refractive_billiard"]
+
+_log = logging.getLogger(__name__)
+
+# "nnan" and "nsz" let LLVM vectorise; infinities occur and must stay exact, so not all of fastmath.
+_FAST = {"nnan", "nsz", "contract", "reassoc"}
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": _FAST}
+
+#: Outputs are recomputed from z after this many trajectories; the drift in between is below 1e-12.
+REFRESH_EVERY = 64
+
+#: Above this the Gram matrix of the walls is not stored: its columns are computed when needed.
+MAX_GRAM_BYTES = 2**31
+
+
+def wall_gram(normals, max_bytes=MAX_GRAM_BYTES):
+    """Gram matrix of the wall normals, or an empty array where it would not fit."""
+    n_walls = len(normals)
+    if 8 * n_walls**2 > max_bytes:
+        return np.empty((0, 0))
+    return normals @ normals.T
+
+
+@numba.njit(**_JIT)
+def _advance(f, g, cotangents, column, cos_t, sin_t, kick):
+    """Turn outputs and velocities by t, kick the velocities, and time the next crossings.
+
+    ``cotangents[j]`` becomes cot of the angle at which output j is next zero: the largest is next.
+    """
+    for j in range(f.shape[0]):
+        f_j = f[j] * cos_t + g[j] * sin_t
+        g_j = g[j] * cos_t - f[j] * sin_t + kick * column[j]
+        f[j] = f_j
+        g[j] = g_j
+        cotangents[j] = -g_j / f_j
+
+
+@numba.njit(**_JIT)
+def _next_wall(cotangents, bits):
+    """Index of the largest cotangent; ``bits`` is the same memory seen as integers.
+
+    Non-negative floats are ordered like their bit patterns, and a maximum of integers vectorises
+    where one of floats does not. With all cotangents negative the order is the reverse one.
+    """
+    largest = bits[0]
+    for j in range(bits.shape[0]):
+        largest = max(largest, bits[j])
+    if largest < 0:
+        return np.argmax(cotangents)
+    for j in range(bits.shape[0]):
+        if bits[j] == largest:
+            return j
+    return 0
+
+
+@numba.njit(**_JIT)
+def _velocity_behind(velocity, jump):
+    """Velocity across a wall after meeting it with ``velocity``; the same sign if it passes.
+
+    ``jump`` is the energy below (output < 0) less the energy above.
+    """
+    cost = jump if velocity < 0 else -jump
+    remaining = velocity * velocity - 2.0 * cost
+    if remaining <= 0.0:
+        return -velocity
+    return math.copysign(math.sqrt(remaining), velocity)
+
+
+@numba.njit(**_JIT)
+def _trajectory(f, g, normals, gram, jumps, duration, max_events, kick_z, kick_p, cotangents):
+    """Follow one ball for ``duration``; f and g are advanced in place.
+
+    Kicks are collected in the turning frame: a kick c at time t along normal i shifts the frame's
+    start by ``-c sin t`` and its velocity by ``c cos t``, so z itself need not be touched here:
+    it is ``(z + kick_z N) cos T + (p + kick_p N) sin T`` at the end.
+
+    Returns the numbers of events and reflections; events = -1 where ``max_events`` was reached.
+    """
+    bits = cotangents.view(np.int64)
+    n_walls = f.shape[0]
+    kick_z[:] = 0.0
+    kick_p[:] = 0.0
+    events = 0
+    reflections = 0
+    cos_whole, sin_whole = math.cos(duration), math.sin(duration)
+    # The time left, as an angle below pi; turning it back event by event needs no trigonometry.
+    cos_left, sin_left = cos_whole, sin_whole
+    for j in range(n_walls):
+        cotangents[j] = -g[j] / f[j]
+    while n_walls > 0:
+        wall = _next_wall(cotangents, bits)
+        cotangent = cotangents[wall]
+        if cotangent * sin_left <= cos_left:
+            break
+        if events == max_events:
+            return -1, reflections
+        sin_t = 1.0 / math.sqrt(1.0 + cotangent * cotangent)
+        cos_t = cotangent * sin_t
+        cos_left, sin_left = (
+            cos_left * cos_t + sin_left * sin_t,
+            sin_left * cos_t - cos_left * sin_t,
+        )
+        velocity = g[wall] * cos_t - f[wall] * sin_t
+        behind = _velocity_behind(velocity, jumps[wall])
+        kick = behind - velocity
+        kick_z[wall] -= kick * (sin_whole * cos_left - cos_whole * sin_left)
+        kick_p[wall] += kick * (cos_whole * cos_left + sin_whole * sin_left)
+        if gram.shape[0] > 0:
+            _advance(f, g, cotangents, gram[wall], cos_t, sin_t, kick)
+        else:
+            _advance(f, g, cotangents, np.dot(normals, normals[wall]), cos_t, sin_t, kick)
+        # The ball stands on the wall and moves away from it: next crossing half a turn later.
+        f[wall] = math.copysign(1e-300, behind)
+        g[wall] = behind
+        cotangents[wall] = -np.inf
+        events += 1
+        reflections += (behind > 0.0) != (velocity > 0.0)
+    for j in range(n_walls):
+        f[j], g[j] = f[j] * cos_left + g[j] * sin_left, g[j] * cos_left - f[j] * sin_left
+    return events, reflections
+
+
+@numba.njit(**_JIT)
+def _run(
+    z, f, momenta, velocities, durations, normals, gram, jumps, errors, max_events, sweeps, draws
+):
+    """Run one trajectory per row of ``momenta`` and record z after every ``sweeps`` of them.
+
+    z and f are updated in place, ``draws`` (one row per record) is filled. ``errors`` holds the
+    training errors above and below each wall. Returns one row per record: errors, events,
+    reflections, and trajectories given up at ``max_events``. The latter leave z as it was: their
+    reverse meets as many walls, so staying put keeps the target exactly.
+    """
+    n_walls, r = normals.shape
+    kick_z = np.empty(n_walls)
+    kick_p = np.empty(n_walls)
+    pending = np.zeros(n_walls)
+    cotangents = np.empty(n_walls)
+    start = np.empty(n_walls)
+    counts = np.zeros((len(draws), 4), dtype=np.int64)
+    for k in range(len(durations)):
+        count = counts[k // sweeps]
+        start[:] = f
+        events, reflections = _trajectory(
+            f,
+            velocities[k].copy(),
+            normals,
+            gram,
+            jumps,
+            durations[k],
+            max_events,
+            kick_z,
+            kick_p,
+            cotangents,
+        )
+        count[2] += reflections
+        if events < 0:
+            f[:] = start
+            count[1] += max_events
+            count[3] += 1
+        else:
+            count[1] += events
+            cos_t = math.cos(durations[k])
+            sin_t = math.sin(durations[k])
+            for i in range(r):
+                z[i] = z[i] * cos_t + momenta[k, i] * sin_t
+            for j in range(n_walls):
+                pending[j] = (pending[j] + kick_z[j]) * cos_t + kick_p[j] * sin_t
+        if (k + 1) % sweeps == 0:
+            for j in range(n_walls):
+                count[0] += errors[0, j] if f[j] > 0.0 else errors[1, j]
+                weight = pending[j]
+                if weight != 0.0:
+                    pending[j] = 0.0
+                    for i in range(r):
+                        z[i] += weight * normals[j, i]
+            draws[k // sweeps] = z
+    return counts
+
+
+@dataclass
+class BilliardPath:
+    """What one call of :func:`simulate_refractive_billiard` did.
+
+    Attributes
+    ----------
+    draws : array of shape (n_draws, r)
+        Positions z after every ``sweeps`` trajectories.
+    errors, events, reflections, capped : arrays of int, shape (n_draws,)
+        Training errors at each draw; wall events, reflections among them and trajectories given up
+        at the event cap since the draw before.
+    """
+
+    draws: np.ndarray
+    errors: np.ndarray
+    events: np.ndarray
+    reflections: np.ndarray
+    capped: np.ndarray
+
+
+def default_max_events(n_walls):
+    """Event cap of a trajectory: far above what any but the thinnest version spaces need."""
+    return 20_000 + 100 * n_walls
+
+
+class BilliardBall:
+    """Position, outputs and pending momenta of one ball between walls.
+
+    Attributes
+    ----------
+    walls : Walls
+    gram : array
+        Gram matrix of the normals, see :func:`wall_gram`.
+    z : array of shape (r,)
+    outputs : array of shape (n_walls,)
+        ``walls.normals @ z``, carried along.
+    block : DirectionBlock or None
+        Momenta drawn but not yet used.
+    since_refresh : int
+        Trajectories since the outputs were last computed from z.
+    """
+
+    def __init__(self, walls, z, *, gram=None, sweeps=1, duration=(1.2, 1.9), max_events=None):
+        self.walls = walls
+        self.gram = wall_gram(walls.normals) if gram is None else gram
+        self.sweeps = sweeps
+        self.duration = duration
+        self.max_events = default_max_events(walls.n_walls) if max_events is None else max_events
+        self.z = np.array(z, dtype=np.float64)
+        self.outputs = fresh_outputs(self.z, walls.normals)
+        self.block = None
+        self.since_refresh = 0
+
+    def place(self, z):
+        """Set the ball down somewhere else."""
+        self.z = np.array(z, dtype=np.float64)
+        self._refresh()
+
+    def change_normals(self, walls):
+        """Go on among walls in other places."""
+        self.walls = walls
+        self.gram = wall_gram(walls.normals)
+        self._refresh()
+        if self.block is not None:
+            self.block.reproject(walls.normals)
+
+    def _refresh(self):
+        self.outputs = fresh_outputs(self.z, self.walls.normals)
+        self.since_refresh = 0
+
+    @property
+    def state(self):
+        """All that changes, as a dict of arrays and numbers."""
+        return {
+            "z": self.z,
+            "outputs": self.outputs,
+            "block": None if self.block is None else self.block.state,
+            "since_refresh": self.since_refresh,
+        }
+
+    @state.setter
+    def state(self, state):
+        state = deepcopy(state)
+        self.z = state["z"]
+        self.outputs = state["outputs"]
+        self.block = None if state["block"] is None else DirectionBlock(**state["block"])
+        self.since_refresh = state["since_refresh"]
+
+    def move(self, rng, n_draws=1):
+        """Run up to ``n_draws`` times ``sweeps`` trajectories, as far as the block of momenta goes.
+
+        Returns
+        -------
+        draws : array of shape (n, r)
+        counts : array of int, shape (n, 4)
+            Errors, events, reflections, capped trajectories.
+        """
+        if self.block is None or self.block.left < self.sweeps:
+            self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
+        if self.since_refresh >= REFRESH_EVERY:
+            self._refresh()
+        n_draws = min(n_draws, self.block.left // self.sweeps)
+        n = n_draws * self.sweeps
+        momenta, velocities = self.block.take(n)
+        draws = np.empty((n_draws, self.walls.dimension))
+        counts = _run(
+            self.z,
+            self.outputs,
+            momenta,
+            velocities,
+            rng.uniform(*self.duration, size=n),
+            self.walls.normals,
+            self.gram,
+            self.walls.jumps,
+            self.walls.errors,
+            self.max_events,
+            self.sweeps,
+            draws,
+        )
+        counts[:, 0] += self.walls.constant_errors
+        self.since_refresh += n
+        return draws, counts
+
+
+def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
+    """Sample directions from a piecewise constant density on the sphere, without PyMC.
+
+    Parameters
+    ----------
+    walls : Walls
+        The density.
+    z : array of shape (r,)
+        Start; of any length, on an allowed side of every infinitely high wall.
+    n_draws : int
+        How many positions to return.
+    rng : numpy.random.Generator
+    sweeps : int, default 1
+        Trajectories per returned position.
+    duration : tuple of float, default (1.2, 1.9)
+        Each trajectory lasts a time drawn uniformly from this interval.
+    max_events : int, optional
+        Trajectories with more wall events are given up and counted.
+    gram : array of shape (n_walls, n_walls), optional
+        Gram matrix of the normals where it is known already.
+
+    Returns
+    -------
+    BilliardPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayeskernels.samplers.walls import WallGeometry, label_costs
+    >>> points, positive = np.eye(2), np.array([True, True])
+    >>> geometry = WallGeometry.from_features(points, positive)
+    >>> walls = geometry.with_costs(label_costs(positive, 0.1, 0.1))
+    >>> path = simulate_refractive_billiard(
+    ...     walls, np.ones(2), 4000, rng=np.random.default_rng(1)
+    ... )
+    >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # each of two labels is wrong with q = 0.1
+    True
+    """
+    ball = BilliardBall(walls, z, **options)
+    draws = np.empty((n_draws, walls.dimension))
+    counts = np.empty((n_draws, 4), dtype=np.int64)
+    done = 0
+    while done < n_draws:
+        part, count = ball.move(rng, n_draws - done)
+        draws[done : done + len(part)] = part
+        counts[done : done + len(part)] = count
+        done += len(part)
+    return BilliardPath(draws, *counts.T)
+
+
+class RefractiveBilliard(SphereStep):
+    """Step method for the direction of a label-noise classifier; PyMC's choice for it.
+
+    Exact for every flip rate, zero included; nothing is tuned. What is discarded as tuning only
+    lets the chain forget its start.
+
+    Parameters
+    ----------
+    vars : list, optional
+        The direction; the model's :class:`~bayeskernels.distributions.UniformSphere` by default.
+    sweeps : int, optional
+        Trajectories per recorded draw. By default as many as take about as long as PyMC needs for
+        recording a draw: 10 up to 100 walls, one from 1000 on.
+    duration : tuple of float, default (1.2, 1.9)
+        Interval from which the duration of each trajectory is drawn; within (0, pi]. The efficiency
+        is flat around the default.
+    max_events : int, optional
+        A trajectory that meets more walls than this is given up (the chain stays where it is, which
+        keeps it exact) and counted in the statistic ``refractive_capped``.
+    model : pm.Model, optional
+        The model in context by default.
+
+    Notes
+    -----
+    Sampler statistics: ``refractive_errors`` (training errors), ``refractive_events`` and
+    ``refractive_reflections`` (walls met and not passed), ``refractive_capped``. In equilibrium the
+    share of reflections among the events is 1 - 2q.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(20, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
+    >>> with model:
+    ...     idata = pm.sample(20, chains=1, quiet=True, refractive_billiard={"sweeps": 2})
+    >>> "refractive_errors" in idata.sample_stats
+    True
+    """
+
+    name = "refractive_billiard"
+    suitability = Competence.IDEAL
+    default_tune_steps = 200
+    stats_dtypes_shapes = {
+        "refractive_errors": (int, []),
+        "refractive_events": (int, []),
+        "refractive_reflections": (int, []),
+        "refractive_capped": (int, []),
+    }
+    progress_columns = {"refractive_errors": "Errors", "refractive_events": "Events"}
+
+    def __init__(self, vars=None, *, duration=(1.2, 1.9), max_events=None, **kwargs):
+        low, high = duration
+        if not 0 < low <= high <= math.pi:
+            raise ValueError(f"duration must be an interval within (0, pi], got {duration}.")
+        if max_events is not None and max_events < 1:
+            raise ValueError(f"max_events must be at least 1, got {max_events}.")
+        self.duration = (float(low), float(high))
+        self.max_events = max_events
+        super().__init__(vars, **kwargs)
+
+    def _make_sampler(self, walls, value):
+        sweeps = self.sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10))
+        return BilliardBall(
+            walls, value, sweeps=sweeps, duration=self.duration, max_events=self.max_events
+        )
+
+    def _move(self):
+        draws, [counts] = self.sampler.move(self.rng)
+        if counts[3]:
+            _log.warning(
+                "A trajectory met more than %d walls and was given up. The chain stays exact but "
+                "slow: the posterior is very thin. Consider noise > 0 or another kernel.",
+                self.sampler.max_events,
+            )
+        return draws[0], dict(zip(self.stats_dtypes_shapes, counts.tolist(), strict=True))

@@ -1,0 +1,168 @@
+"""The PyMC side that the samplers of a direction share.
+
+PyMC moves a direction w as an unconstrained vector z with w = z / |z| (see
+:mod:`bayeskernels.distributions.uniform_sphere`); a sampler carries its own state along with it:
+outputs at the walls and random directions drawn ahead. :class:`SphereStep` keeps both together when
+other steps move other variables, and when a sampling state is saved and restored.
+"""
+
+from abc import abstractmethod
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+
+from bayeskernels.distributions import UniformSphereRV
+from bayeskernels.samplers.label_noise_target import LabelNoiseTarget, label_noise_terms
+from bayeskernels.samplers.progress import ProgressColumns
+
+__all__ = ["SphereStep", "SphereStepState", "prefer"]
+
+_preferred = ContextVar("preferred sampler of directions", default=None)
+
+
+@contextmanager
+def prefer(step_class):
+    """Make ``pm.sample`` choose another registered step for directions.
+
+    Parameters
+    ----------
+    step_class : type
+        E.g. :class:`bayeskernels.samplers.KernelGibbs`.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(20, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
+    >>> with model, bk.samplers.prefer(bk.samplers.KernelGibbs):
+    ...     idata = pm.sample(20, chains=1, quiet=True, kernel_gibbs={"sweeps": 5})
+    >>> "kernel_gibbs_errors" in idata.sample_stats
+    True
+    """
+    token = _preferred.set(step_class)
+    try:
+        yield
+    finally:
+        _preferred.reset(token)
+
+
+@dataclass_state
+class SphereStepState(StepMethodState):
+    """Everything that the next step needs."""
+
+    sampler_state: dict | None
+    last_value: np.ndarray | None
+    geometry_inputs: list | None
+
+
+class SphereStep(ProgressColumns, BlockedStep):
+    """Base of the steps that sample a direction under label noise.
+
+    A subclass names itself, says how well it suits a label-noise posterior (``suitability``), makes
+    its sampler from walls and a position, and moves it.
+    """
+
+    _state_class = SphereStepState
+    suitability = Competence.COMPATIBLE
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        sweeps=None,
+        model=None,
+        rng=None,
+        initial_point=None,
+        compile_kwargs=None,
+        blocked=True,
+    ):
+        model = pm.modelcontext(model)
+        if vars is None:
+            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, UniformSphereRV)]
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        if len(self.vars) != 1:
+            raise ValueError(
+                f"{type(self).__name__} moves one direction, got {len(self.vars)} variables. "
+                "Pass one step for each: step=[Step([w1]), Step([w2])]."
+            )
+        if sweeps is not None and sweeps < 1:
+            raise ValueError(f"sweeps must be at least 1, got {sweeps}.")
+        self.sweeps = sweeps
+        self.blocked = blocked
+        self.rng = get_random_generator(rng)
+        self.target = LabelNoiseTarget(self.vars[0], model, compile_kwargs)
+        self._value_name = self.vars[0].name
+        self._forget()
+
+    def _forget(self):
+        self.sampler = None
+        self.sampler_state = None
+        self.last_value = None
+        self.geometry_inputs = None
+
+    def setup_chain(self, rng, tune, draws):
+        """Start a chain: nothing of the chain before may leak into it."""
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+
+    @property
+    def sampling_state(self):
+        """Snapshot from which the next steps can be replayed exactly."""
+        if self.sampler is not None:
+            self.sampler_state = self.sampler.state
+        return super().sampling_state
+
+    @sampling_state.setter
+    def sampling_state(self, state):
+        BlockedStep.sampling_state.fset(self, state)
+        self.sampler = None
+
+    def step(self, point):
+        """Move the direction; the other variables of ``point`` stay."""
+        walls = self.target.walls(point)
+        value = np.asarray(point[self._value_name])
+        geometry_inputs = self.target.geometry_inputs(point)
+        if self.sampler is None:
+            self.sampler = self._make_sampler(walls, value)
+            if self.sampler_state is not None:
+                self.sampler.state = self.sampler_state
+        if self.last_value is None or not np.array_equal(value, self.last_value):
+            self.sampler.place(value)
+        # A restored sampler was just made with these walls, but its outputs may be of older ones.
+        if self.sampler.walls.normals is not walls.normals or (
+            self.geometry_inputs is not None
+            and not all(map(np.array_equal, geometry_inputs, self.geometry_inputs))
+        ):
+            self.sampler.change_normals(walls)
+        self.sampler.walls = walls
+        self.geometry_inputs = [array.copy() for array in geometry_inputs]
+        value, stats = self._move()
+        self.last_value = value
+        return {**point, self._value_name: value}, [stats]
+
+    @abstractmethod
+    def _make_sampler(self, walls, value):
+        """Sampler at a position, with the methods place, change_normals and the attribute state."""
+
+    @abstractmethod
+    def _move(self):
+        """Advance the sampler; return the new value of the variable and the statistics."""
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Directions under label noise only; of several, the one that :func:`prefer` names."""
+        if not isinstance(getattr(var.owner, "op", None), UniformSphereRV):
+            return Competence.INCOMPATIBLE
+        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
+        if model is not None and var in model.free_RVs and not label_noise_terms(model, var):
+            return Competence.INCOMPATIBLE
+        preferred = _preferred.get()
+        if preferred is None:
+            return cls.suitability
+        return Competence.IDEAL if cls is preferred else Competence.COMPATIBLE

@@ -1,0 +1,200 @@
+r"""The walls of a label-noise posterior: where its density jumps, and by how much.
+
+Every training point i is a hyperplane :math:`\langle a_i, z \rangle = 0` in the space of weight
+vectors; its label is wrong on one side, which costs :math:`\Delta_i = \log((1-q)/q)` in log-density
+(KGS, equation (3)). Points whose feature vectors are equal up to scale share one hyperplane. They
+must be merged into one wall with the net jump: two walls in the same place would be hit at the
+same instant, and rounding would decide the order.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["WallGeometry", "Walls", "label_costs"]
+
+#: Two unit normals closer than this (up to sign) are one wall. The normals carry rounding errors
+#: of about 1e-10 from the Gram factor; a wedge this thin holds no mass that a sampler could see.
+COINCIDENCE_TOLERANCE = 1e-9
+
+
+def label_costs(is_positive, flip_negative, flip_positive):
+    r"""Log-density that a point loses when the classifier contradicts its label.
+
+    A point labelled positive has likelihood :math:`1 - q_+` where it is right and :math:`q_-` where
+    it is wrong (its true class is then the negative one), and the other way round.
+
+    Parameters
+    ----------
+    is_positive : array of bool, shape (m,)
+    flip_negative, flip_positive : float or array of shape (m,)
+        Flip rates of the two classes, in [0, 1/2).
+
+    Returns
+    -------
+    array of shape (m,)
+        The costs, infinite where an error is impossible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> label_costs(np.array([True, False]), 0.2, 0.2).round(4).tolist()
+    [1.3863, 1.3863]
+    """
+    right = np.where(is_positive, flip_positive, flip_negative)
+    wrong = np.where(is_positive, flip_negative, flip_positive)
+    with np.errstate(divide="ignore"):
+        return np.log1p(-right) - np.log(wrong)
+
+
+@dataclass(frozen=True)
+class WallGeometry:
+    """Distinct hyperplanes of a labelled set of feature vectors, whatever the flip rates.
+
+    Attributes
+    ----------
+    normals : array of shape (n_walls, r)
+        Unit normals.
+    wall_of_point : array of int, shape (m,)
+        The wall of each point; -1 for a zero feature vector, which is an error everywhere.
+    right_side : array of float, shape (m,)
+        +1 or -1: the sign of the output of the wall on which the point's label is right.
+    """
+
+    normals: np.ndarray
+    wall_of_point: np.ndarray
+    right_side: np.ndarray
+    _kept: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_features(cls, features, is_positive):
+        """Find the distinct walls of feature vectors (rows of ``features``) and their labels."""
+        features = np.asarray(features, dtype=np.float64)
+        lengths = np.linalg.norm(features, axis=1)
+        is_wall = lengths > 1e-12 * lengths.max(initial=0.0)
+        units = features[is_wall] / lengths[is_wall, None]
+        keep, group, orientation = _coincident_groups(units)
+        wall_of_point = np.full(len(features), -1)
+        wall_of_point[is_wall] = group
+        right_side = np.where(is_positive, 1.0, -1.0)
+        right_side[is_wall] *= orientation
+        normals = units if len(keep) == len(units) else units[keep]
+        return cls(np.ascontiguousarray(normals), wall_of_point, right_side)
+
+    def with_costs(self, costs):
+        """Put heights on the walls.
+
+        Parameters
+        ----------
+        costs : array of shape (m,)
+            What an error at each point costs in log-density, see :func:`label_costs`.
+
+        Returns
+        -------
+        Walls
+        """
+        n_walls = len(self.normals)
+        on_wall = self.wall_of_point >= 0
+        wall = self.wall_of_point[on_wall]
+        side = self.right_side[on_wall]
+        with np.errstate(invalid="ignore"):
+            jumps = np.bincount(wall, side * np.asarray(costs)[on_wall], minlength=n_walls)
+        if np.isnan(jumps).any():
+            raise ValueError(
+                "Points with equal features and opposite labels cannot both be right, and a flip "
+                "rate of zero allows no error: the posterior is empty. Use noise > 0."
+            )
+        above = np.bincount(wall, side < 0, minlength=n_walls)
+        below = np.bincount(wall, side > 0, minlength=n_walls)
+        errors = np.array([above, below], dtype=np.int64)
+        # Opposite labels at one place cancel: such a wall changes nothing and costs events.
+        matters = (jumps != 0) | (above != below)
+        constant = int(np.count_nonzero(~on_wall)) + int(above[~matters].sum())
+        if matters.all():
+            return Walls(self.normals, jumps, errors, constant)
+        # Keep the reduced normals: who holds them sees by identity that only heights have changed.
+        kept = self._kept.setdefault(matters.tobytes(), None)
+        if kept is None:
+            kept = self._kept[matters.tobytes()] = np.ascontiguousarray(self.normals[matters])
+        return Walls(kept, jumps[matters], errors[:, matters].copy(), constant)
+
+
+@dataclass(frozen=True)
+class Walls:
+    """Hyperplanes with heights: a piecewise constant density on directions.
+
+    Attributes
+    ----------
+    normals : array of shape (n_walls, r)
+        Unit normals; the output of a wall at z is its inner product with z.
+    jumps : array of shape (n_walls,)
+        Energy (minus log-density) below the wall (output < 0) less the energy above it; may have
+        either sign, and is infinite where one side is forbidden.
+    errors : array of int, shape (2, n_walls)
+        Training errors that the points on each wall make above and below it.
+    constant_errors : int
+        Errors made everywhere.
+    """
+
+    normals: np.ndarray
+    jumps: np.ndarray
+    errors: np.ndarray
+    constant_errors: int
+
+    @property
+    def n_walls(self):
+        """Number of walls."""
+        return len(self.jumps)
+
+    @property
+    def dimension(self):
+        """Dimension r of the space."""
+        return self.normals.shape[1]
+
+    def count_errors(self, outputs):
+        """Training errors at the outputs of the walls (last axis)."""
+        made = np.where(outputs > 0, self.errors[0], self.errors[1])
+        return made.sum(axis=-1) + self.constant_errors
+
+    def energy(self, outputs):
+        """Energy up to a constant; infinite where a forbidden side is entered."""
+        below = outputs < 0
+        with np.errstate(invalid="ignore"):
+            soft = np.where(np.isfinite(self.jumps), self.jumps, 0.0)
+            forbidden = (below & (self.jumps == np.inf)) | (~below & (self.jumps == -np.inf))
+        return np.where(forbidden.any(axis=-1), np.inf, (below * soft).sum(axis=-1))
+
+
+def _coincident_groups(units):
+    """Group unit vectors that are equal up to sign.
+
+    Returns the first member of each group, the group of each vector, and the sign that turns each
+    vector into the first member of its group. A random projection is equal up to sign for equal
+    vectors, so only neighbours in its order have to be compared: O(m r + m log m).
+    """
+    m, r = units.shape
+    group = np.full(m, -1)
+    orientation = np.ones(m)
+    keep = []
+    projection = np.abs(units @ np.random.default_rng(0).standard_normal(r)) / np.sqrt(r)
+    order = np.argsort(projection, kind="stable")
+    representatives = []  # (projection, vector index, group) of groups near the current place
+    for i in order:
+        near = projection[i] - 2 * COINCIDENCE_TOLERANCE
+        representatives = [rep for rep in representatives if rep[0] >= near]
+        for _, j, number in representatives:
+            sign = 1.0 if units[i] @ units[j] >= 0 else -1.0
+            if np.abs(units[i] - sign * units[j]).max() < COINCIDENCE_TOLERANCE:
+                group[i], orientation[i] = number, sign
+                break
+        else:
+            group[i] = len(keep)
+            representatives.append((projection[i], i, len(keep)))
+            keep.append(i)
+    # Number the groups by their first member in the data, so that walls keep the points' order.
+    keep = np.array(keep, dtype=int)
+    first = np.full(len(keep), m)
+    np.minimum.at(first, group, np.arange(m))
+    rank = np.argsort(np.argsort(first))
+    orientation *= orientation[first][group]
+    return np.sort(first), rank[group], orientation
