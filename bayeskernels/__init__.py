@@ -1,14 +1,23 @@
 """Bayesian kernel machines as PyMC models, with the samplers they need as PyMC step methods."""
 
-from bayeskernels import data, distributions, models, samplers
+from bayeskernels import active_learning, data, diagnostics, distributions, models, samplers
+from bayeskernels.flips import flip_probability
+from bayeskernels.prediction import bayes_point, predict
+from bayeskernels.rejection import rejection_curve
 from bayeskernels.specification import specification_of
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "active_learning",
+    "bayes_point",
     "data",
+    "diagnostics",
     "distributions",
+    "flip_probability",
     "models",
+    "predict",
+    "rejection_curve",
     "samplers",
     "specification_of",
 ]

@@ -70,13 +70,13 @@ class KernelInputs(TensorSharedVariable):
     @classmethod
     def create(cls, name, X, feature_map):
         """Make the shared inputs and their shared features."""
-        like = pytensor.shared(X, name=name, shape=(None, X.shape[1]))
+        like = pytensor.shared(X, name=name, shape=(None, None))
         self = cls(type=like.type, value=X, strict=False, name=name)
         self.feature_map = feature_map
         self.features = pytensor.shared(
             feature_map.factor.features,
             name=f"{name}_features",
-            shape=(None, feature_map.rank),
+            shape=(None, None),
             borrow=True,
         )
         return self

@@ -130,10 +130,23 @@ def check_gram(gram):
         raise ValueError(f"A Gram matrix is square; got the shape {gram.shape}.")
     if not np.isfinite(gram).all():
         raise ValueError("The kernel gave values that are not finite.")
-    scale = np.abs(np.diag(gram)).max(initial=0.0)
+    scale = np.abs(gram).max(initial=0.0)
     asymmetry = np.abs(gram - gram.T).max(initial=0.0)
-    if asymmetry > 1e-8 * max(scale, 1e-300):
+    if asymmetry > 1e-8 * scale:
         raise ValueError(f"The kernel is not symmetric: k(x, z) and k(z, x) differ by {asymmetry}.")
+    # |k(x, z)| is at most the larger of k(x, x) and k(z, z), so the diagonal may stand for it all.
+    if scale > (1 + 1e-7) * np.diag(gram).max(initial=0.0):
+        raise _not_psd(1.0 - np.diag(gram).max() / scale)
+    check_diagonal(np.diag(gram))
+
+
+def check_diagonal(diagonal):
+    """Refuse what cannot be the diagonal of a Gram matrix."""
+    if not np.isfinite(diagonal).all():
+        raise ValueError("The kernel gave values that are not finite.")
+    scale = diagonal.max(initial=0.0)
+    if diagonal.min(initial=0.0) < -1e-7 * scale or (scale <= 0.0 and (diagonal < 0.0).any()):
+        raise _not_psd(-diagonal.min() / max(scale, -diagonal.min()))
     if scale == 0.0:
         raise ValueError("The kernel is zero at every point: there is nothing to learn from.")
 
@@ -141,7 +154,7 @@ def check_gram(gram):
 def _not_psd(excess):
     return ValueError(
         "The kernel is not positive semidefinite on these points (its Gram matrix has a negative "
-        f"part of about {excess:.2g} relative to its largest diagonal entry). Check it with "
+        f"part of about {excess:.2g} relative to its largest entry). Check it with "
         "bayeskernels.testing.check_kernel."
     )
 
@@ -198,6 +211,7 @@ def pivoted_cholesky(diagonal, column, *, rank):
     GramFactor
     """
     left = np.array(diagonal, dtype=np.float64)
+    check_diagonal(left)
     m = len(left)
     rank = min(rank, m)
     features = np.zeros((m, rank))
@@ -208,6 +222,8 @@ def pivoted_cholesky(diagonal, column, *, rank):
         if left[pivot] <= m * np.finfo(float).eps * scale:
             break
         new = column(pivot) - features[:, :k] @ features[pivot, :k]
+        if not np.isfinite(new).all():
+            raise ValueError("The kernel gave values that are not finite.")
         new = new / np.sqrt(left[pivot])
         new[pivots] = 0.0
         features[:, k] = new

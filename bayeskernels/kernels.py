@@ -13,7 +13,10 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
+from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Clip
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.type import RandomType
 from scipy.spatial.distance import pdist
 
@@ -159,17 +162,12 @@ class CovarianceKernel(Kernel):
     @cached_property
     def _function(self):
         X, Z, values = self._symbolic
-        # NumPy calls without fusion: nothing to compile, where numba takes half a minute the first
-        # time it meets a kernel.
-        mode = Mode(linker="py", optimizer="fast_compile")
-        return pytensor.function([X, Z], values, mode=mode, on_unused_input="ignore")
+        return _numpy_function([X, Z], values)
 
     @cached_property
     def _diagonal(self):
         X, _, _ = self._symbolic
-        values = self.covariance(X, diag=True) + pt.zeros(X.shape[0])
-        mode = Mode(linker="py", optimizer="fast_compile")
-        return pytensor.function([X], values, mode=mode, on_unused_input="ignore")
+        return _numpy_function([X], self.covariance(X, diag=True) + pt.zeros(X.shape[0]))
 
     def __call__(self, X, Z):
         """Evaluate on arrays; only possible while no hyperparameter is random."""
@@ -180,3 +178,22 @@ class CovarianceKernel(Kernel):
     def diagonal(self, X):
         """Kernel values of each row of X with itself."""
         return self._diagonal(X)
+
+
+def _numpy_function(inputs, values):
+    """Compile to NumPy calls without fusion.
+
+    There is nothing to wait for, where numba takes half a minute the first time it meets a kernel.
+    Clipping, which is in every stationary kernel, has no NumPy function in PyTensor's table and
+    would be called number by number; minimum and maximum have.
+    """
+    clips = {
+        v: pt.maximum(pt.minimum(v.owner.inputs[0], v.owner.inputs[2]), v.owner.inputs[1])
+        for v in ancestors([values])
+        if v.owner is not None
+        and isinstance(v.owner.op, Elemwise)
+        and isinstance(v.owner.op.scalar_op, Clip)
+    }
+    values = graph_replace(values, clips, strict=False)
+    mode = Mode(linker="py", optimizer="fast_compile")
+    return pytensor.function(inputs, values, mode=mode, on_unused_input="ignore")

@@ -10,6 +10,7 @@ import logging
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -101,14 +102,17 @@ def label_noise_classifier(
                     feature_map.rank,
                     feature_map.factor.discarded,
                 )
-        model.add_coord("basis", np.arange(len(X) if feature_map is None else feature_map.rank))
+        # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
+        model.add_coord("basis", length=features.shape[1])
         start = "prior"
-        if fixed is not None and min(fixed) == 0.0:
+        is_zero = [isinstance(q, float) and q == 0.0 for q in rates]
+        if any(is_zero):
             now = _present_value(model, features)
-            start = _start_without_errors(now, classes.codes == 1, fixed)
+            start = _start_without_errors(now, classes.codes == 1, is_zero)
         w = UniformSphere("w", dims="basis", initval=start)
         f = pt.dot(features, w)
-        LabelNoise("y", f, *rates, observed=classes.codes, dims="obs")
+        labels = pm.Data("y_data", classes.codes)
+        LabelNoise("y", f, *rates, observed=labels, dims="obs")
         attach_specification(
             model,
             ClassifierSpecification(
@@ -150,9 +154,10 @@ def _random_features(kernel, inputs, X):
     The coordinates w stay where they are when a hyperparameter moves (the non-centred form), so the
     classifier changes as little as the kernel does.
     """
+    X = pytensor.shared(X, name="X_train")
     gram = kernel.graph(X, X)
     jitter = JITTER * pt.mean(pt.diagonal(gram))
-    factor = pt.linalg.cholesky(gram + jitter * pt.eye(len(X)))
+    factor = pt.linalg.cholesky(gram + jitter * pt.eye(X.shape[0]))
     cross = kernel.graph(inputs, X)
     return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
 
@@ -170,16 +175,24 @@ def _flip_rates(noise, class_names):
             return (pair[0], pair[1]), None
         rates = [_flip_rate(q, f"noise_{k}") for k, q in enumerate(noise)]
         if all(isinstance(q, float) for q in rates):
-            return tuple(rates), tuple(rates)
+            return _fixed_rates(rates, class_names)
         pm.modelcontext(None).add_coord("class", class_names)
         pm.Deterministic("noise", pt.stack([pt.as_tensor(q) for q in rates]), dims="class")
         return tuple(rates), None
     rate = _flip_rate(noise, "noise")
     if isinstance(rate, float):
-        return (rate, rate), (rate, rate)
+        q = pm.Data("noise", rate)
+        return (q, q), (rate, rate)
     if rate.name != pm.modelcontext(None).name_for("noise"):
         pm.Deterministic("noise", rate)
     return (rate, rate), None
+
+
+def _fixed_rates(rates, class_names):
+    """Fixed rates of the two classes, as data of the model."""
+    pm.modelcontext(None).add_coord("class", class_names)
+    pair = pm.Data("noise", rates, dims="class")
+    return (pair[0], pair[1]), tuple(rates)
 
 
 def _flip_rate(noise, name):
@@ -227,12 +240,12 @@ def _present_value(model, features):
     return graph.eval({v: point[v.name] for v in model.value_vars}, on_unused_input="ignore")
 
 
-def _start_without_errors(features, is_positive, rates):
+def _start_without_errors(features, is_positive, is_zero):
     """Direction that makes no error where none is allowed.
 
     A point labelled positive must be right if the negative class is never flipped, and vice versa.
     """
-    must_be_right = np.where(is_positive, rates[0] == 0.0, rates[1] == 0.0)
+    must_be_right = np.where(is_positive, is_zero[0], is_zero[1])
     geometry = WallGeometry.from_features(features[must_be_right], is_positive[must_be_right])
     _refuse_conflicts(geometry, np.flatnonzero(must_be_right))
     return find_consistent_direction(features[must_be_right], is_positive[must_be_right])

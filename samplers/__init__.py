@@ -6,6 +6,7 @@ are made for.
 
 from pymc.step_methods import STEP_METHODS
 
+from bayeskernels.samplers.direct import sample_directions
 from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs
 from bayeskernels.samplers.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
 from bayeskernels.samplers.refractive_billiard import (
@@ -23,6 +24,7 @@ __all__ = [
     "Walls",
     "label_costs",
     "prefer",
+    "sample_directions",
     "simulate_kernel_gibbs",
     "simulate_refractive_billiard",
 ]

@@ -9,10 +9,15 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from bayeskernels.samplers.walls import COINCIDENCE_TOLERANCE
+
 __all__ = ["DirectionBlock", "outputs_at"]
 
 #: Directions per block: past this the matrix product is no longer bound by memory.
 BLOCK_SIZE = 32
+
+#: Output that stands for one of exactly zero: as small as the rounding errors of the others.
+OFF_THE_WALL = 1e-13
 
 
 @cache
@@ -74,6 +79,14 @@ class DirectionBlock:
         self.outputs = outputs_at(self.directions, normals)
 
 
-def fresh_outputs(z, normals):
-    """Outputs of one point, recomputed from scratch against drift."""
-    return outputs_at(np.atleast_2d(z), normals)[0]
+def fresh_outputs(z, walls):
+    """Outputs of one point at ``walls``, recomputed from scratch against drift.
+
+    A point exactly on a wall (a start on a coordinate axis, say) has no side, which every sampler
+    needs; it is taken to stand just beside the wall, on the side of the higher density. So is a
+    point that rounding errors put behind a wall which nothing can pass.
+    """
+    outputs = outputs_at(np.atleast_2d(z), walls.normals)[0]
+    behind = np.isinf(walls.jumps) & (outputs * np.sign(walls.jumps) < 0.0)
+    beside = (outputs == 0.0) | (behind & (np.abs(outputs) < COINCIDENCE_TOLERANCE))
+    return np.where(beside, np.copysign(OFF_THE_WALL, walls.jumps), outputs)

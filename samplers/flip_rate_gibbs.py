@@ -13,6 +13,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.subtensor import Subtensor, get_constant_idx
 from scipy.special import betainc, betaincinv
 
 from bayeskernels.distributions import FlipRateRV, LabelNoiseRV
@@ -51,17 +52,35 @@ class FlipRateGibbsState(StepMethodState):
 class FlipRateGibbs(ProgressColumns, BlockedStep):
     """Step method that draws flip rates given everything else; PyMC's choice for ``FlipRate``.
 
-    A scalar rate serves both classes; a pair is that of the negative and the positive class.
+    A scalar may be the rate of one class or of both; entries of a vector may be those of classes.
+
+    Parameters
+    ----------
+    vars : list, optional
+        The rates; all :class:`~bayeskernels.distributions.FlipRate` variables of the model by
+        default. Given everything else they are independent.
+    model : pm.Model, optional
+        The model in context by default.
 
     Notes
     -----
     Sampler statistic: ``flip_rate_flips``, the number of labels that the present classifier
     contradicts.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(20, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise="infer")
+    >>> with model:
+    ...     idata = pm.sample(20, chains=1, quiet=True, step=bk.samplers.FlipRateGibbs())
+    >>> "flip_rate_flips" in idata.sample_stats
+    True
     """
 
     name = "flip_rate_gibbs"
     default_tune_steps = 0
-    default_blocked = False
     stats_dtypes_shapes = {"flip_rate_flips": (int, [])}
     _state_class = FlipRateGibbsState
 
@@ -73,68 +92,29 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
         rng=None,
         initial_point=None,
         compile_kwargs=None,
-        blocked=False,
+        blocked=True,
     ):
         model = pm.modelcontext(model)
         if vars is None:
             vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, FlipRateRV)]
         self.vars = get_value_vars_from_user_vars(vars, model)
-        [value] = self.vars
         self.blocked = blocked
         self.rng = get_random_generator(rng)
-        rate = model.values_to_rvs[value]
-        self._shape = tuple(rate.shape.eval())
-        self._value_name = value.name
-        self._counts = self._compile_counts(model, rate, compile_kwargs or {})
-        # The model's transform is Interval(0, 1/2): the value is log(q / (1/2 - q)).
-        self._is_transformed = model.rvs_to_transforms[rate] is not None
-
-    @staticmethod
-    def _compile_counts(model, rate, compile_kwargs):
-        """Compile the function that gives prior parameters and counts of flips and non-flips."""
-        terms = [rv for rv in model.observed_RVs if isinstance(rv.owner.op, LabelNoiseRV)]
-        mine = [rv for rv in terms if rate in ancestors(rv.owner.inputs[3:5])]
-        others = [i for rv in model.basic_RVs if rv not in mine for i in rv.owner.inputs]
-        if not mine or rate in ancestors([*others, *model.potentials]):
-            raise TypeError(
-                f"{rate.name} must be the flip rate of LabelNoise likelihoods and of nothing else "
-                "for FlipRateGibbs. Use a general step such as pm.Slice for it."
-            )
-        outputs = list(rate.owner.inputs[2:4])
-        for rv in mine:
-            f, negative, positive = rv.owner.inputs[2:5]
-            _check_use(rate, negative, positive)
-            y = model.rvs_to_values[rv]
-            outputs += [f, y]
-        outputs = model.replace_rvs_by_values(outputs)
-        used = set(ancestors(outputs))
-        inputs = [v for v in model.value_vars if v in used]
-        function = compile_graph(inputs, outputs, **compile_kwargs)
-        names = [v.name for v in inputs]
-
-        def counts(point):
-            alpha, beta, *pairs = function(*(point[name] for name in names))
-            flips, stays = np.zeros(2), np.zeros(2)
-            for f, y in zip(pairs[::2], pairs[1::2], strict=True):
-                # An output of exactly zero counts as an error: the true class is the other one.
-                error = np.where(y == 1, f <= 0, f >= 0)
-                true_class = np.where(error, 1 - y, y)
-                flips += np.bincount(true_class[error], minlength=2)
-                stays += np.bincount(true_class[~error], minlength=2)
-            return alpha, beta, flips, stays
-
-        return counts
+        self._rates = [
+            _RateInModel(model, model.values_to_rvs[value], compile_kwargs or {})
+            for value in self.vars
+        ]
 
     def step(self, point):
-        """Draw the rate afresh."""
-        alpha, beta, flips, stays = self._counts(point)
-        if self._shape == ():
-            rate = draw_flip_rate(alpha + flips.sum(), beta + stays.sum(), self.rng)
-        else:
-            rate = draw_flip_rate(alpha + flips, beta + stays, self.rng)
-        value = np.log(rate) - np.log(0.5 - rate) if self._is_transformed else rate
-        new = {**point, self._value_name: np.asarray(value)}
-        return new, [{"flip_rate_flips": int(flips.sum())}]
+        """Draw the rates afresh."""
+        point = dict(point)
+        total = 0
+        for rate in self._rates:
+            alpha, beta, flips, stays = rate.counts(point)
+            new = draw_flip_rate(alpha + flips, beta + stays, self.rng)
+            point[rate.value_name] = rate.to_value(new)
+            total += int(flips.sum())
+        return point, [{"flip_rate_flips": total}]
 
     @staticmethod
     def competence(var, has_grad):
@@ -144,15 +124,69 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
         return Competence.INCOMPATIBLE
 
 
-def _check_use(rate, negative, positive):
-    """The rate must be used as it is: both classes alike, or one entry for each class."""
-    if negative is rate and positive is rate:
-        return
-    if rate.ndim == 1:
-        parents = [q.owner.inputs[0] if q.owner is not None else None for q in (negative, positive)]
-        if all(parent is rate for parent in parents):
-            return
+class _RateInModel:
+    """One rate: where it stands in the likelihood, and the labels that speak of it."""
+
+    def __init__(self, model, rate, compile_kwargs):
+        terms = [rv for rv in model.observed_RVs if isinstance(rv.owner.op, LabelNoiseRV)]
+        mine = [rv for rv in terms if rate in ancestors(rv.owner.inputs[3:5])]
+        others = [i for rv in model.basic_RVs if rv not in mine for i in rv.owner.inputs]
+        outputs = [rv.owner.inputs[2] for rv in mine]
+        if not mine or rate in ancestors([*others, *outputs, *model.potentials]):
+            raise TypeError(
+                f"{rate.name} must be the flip rate of LabelNoise likelihoods and of nothing else "
+                "for FlipRateGibbs. Use a general step such as pm.Slice for it."
+            )
+        self.value_name = model.rvs_to_values[rate].name
+        # The model's transform is Interval(0, 1/2): the value is log(q / (1/2 - q)).
+        self.is_transformed = model.rvs_to_transforms[rate] is not None
+        self.shape = tuple(int(n) for n in rate.shape.eval())
+        # For each likelihood term the entry of the rate that is the rate of class 0, of class 1.
+        self.entries = [[_entry(rate, q) for q in rv.owner.inputs[3:5]] for rv in mine]
+        graphs = list(rate.owner.inputs[2:4])
+        for rv in mine:
+            graphs += [rv.owner.inputs[2], model.rvs_to_values[rv]]
+        graphs = model.replace_rvs_by_values(graphs)
+        used = set(ancestors(graphs))
+        inputs = [v for v in model.value_vars if v in used]
+        self._function = compile_graph(inputs, graphs, **compile_kwargs)
+        self._names = [v.name for v in inputs]
+
+    def counts(self, point):
+        """Prior parameters, labels that were flipped at this rate, and labels that were not."""
+        alpha, beta, *pairs = self._function(*(point[name] for name in self._names))
+        flips, stays = np.zeros(self.shape), np.zeros(self.shape)
+        for entries, f, y in zip(self.entries, pairs[::2], pairs[1::2], strict=True):
+            # An output of exactly zero counts as an error: the true class is the other one.
+            error = np.where(y == 1, f <= 0, f >= 0)
+            true_class = np.where(error, 1 - y, y)
+            for label, entry in enumerate(entries):
+                if entry is not None:
+                    flips[entry] += np.count_nonzero(error & (true_class == label))
+                    stays[entry] += np.count_nonzero(~error & (true_class == label))
+        return alpha, beta, flips, stays
+
+    def to_value(self, rate):
+        """Value in the space in which PyMC samples."""
+        return np.asarray(np.log(rate) - np.log(0.5 - rate) if self.is_transformed else rate)
+
+
+def _entry(rate, q):
+    """Index of the entry of ``rate`` that ``q`` is: () for a scalar, None for another variable."""
+    if rate not in ancestors([q]):
+        return None
+    if q is rate and rate.ndim == 0:
+        return ()
+    if (
+        q.owner is not None
+        and isinstance(q.owner.op, Subtensor)
+        and q.owner.inputs[0] is rate
+        and rate.ndim == 1
+    ):
+        [index] = get_constant_idx(q.owner.op.idx_list, q.owner.inputs, allow_partial=True)
+        if isinstance(index, int | np.integer):
+            return (int(index),)
     raise TypeError(
-        f"FlipRateGibbs needs {rate.name} itself as the flip rate, not a function of it. "
-        "Use a general step such as pm.Slice for it."
+        f"FlipRateGibbs needs {rate.name} itself or an entry of it as the flip rate of a class, "
+        "not a function of it. Use a general step such as pm.Slice for it."
     )

@@ -56,7 +56,7 @@ def _draw_angle(f, g, jumps, uniform, angles):
         angle = math.atan2(f[j], -g[j])
         if angle < 0.0:
             angle += math.pi
-        angles[j] = angle if angle < math.pi else 0.0
+        angles[j] = angle
         if math.isinf(jumps[j]):
             total_forbidden += 1
             forbidden += (f[j] > 0.0) != (jumps[j] > 0.0)
@@ -204,7 +204,7 @@ class GreatCircleWalker:
             self.block.reproject(walls.normals)
 
     def _refresh(self):
-        self.outputs = fresh_outputs(self.w, self.walls.normals)
+        self.outputs = fresh_outputs(self.w, self.walls)
         self.growth = 1.0
 
     @property

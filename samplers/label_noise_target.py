@@ -13,6 +13,7 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 
 from bayeskernels.distributions import LabelNoiseRV, UniformSphereRV
@@ -105,10 +106,9 @@ def _refuse_other_terms(model, w, terms):
 
 def _linear_map(f, w):
     """Matrix A of outputs f = A w, as a graph."""
-    if f.owner is not None and isinstance(f.owner.op, Dot) and f.owner.inputs[1] is w:
-        A = f.owner.inputs[0]
-        if A.ndim == 2 and w not in ancestors([A]):
-            return A
+    A = _matrix_of_product(f, w)
+    if A is not None and w not in ancestors([A]):
+        return A
     dimension = int(np.prod(w.shape.eval()))
     points = np.concatenate([np.zeros((1, dimension)), np.ones((1, dimension)), np.eye(dimension)])
     outputs = vectorize_graph(f, {w: pt.as_tensor(points)})
@@ -116,6 +116,22 @@ def _linear_map(f, w):
     is_linear = pt.all(pt.isclose(zero, 0.0)) & pt.all(pt.isclose(ones, columns.sum(axis=0)))
     message = f"The outputs are not linear in {w.name}: there are no flat walls to bounce off."
     return CheckAndRaise(TypeError, message)(columns.T, is_linear)
+
+
+def _matrix_of_product(f, w):
+    """The matrix A where the graph of f is plainly the product of A with w, else None."""
+
+    def unpadded(variable):
+        # PyTensor writes a product with a vector as one with a column, squeezed afterwards.
+        while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
+            variable = variable.owner.inputs[0]
+        return variable
+
+    product = unpadded(f)
+    if product.owner is None or not isinstance(product.owner.op, Dot):
+        return None
+    A, operand = product.owner.inputs
+    return A if A.ndim == 2 and unpadded(operand) is w else None
 
 
 class _GraphReader:

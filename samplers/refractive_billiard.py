@@ -3,10 +3,10 @@ r"""Refractive billiard: an exact sampler of label-noise posteriors that does no
 The direction w keeps its posterior when its length is made free, :math:`z = \rho w \sim N(0, I)`.
 Under Hamiltonian dynamics with a Gaussian target, :math:`z(t) = z \cos t + p \sin t`; the outputs
 at the walls turn in the same way, :math:`f(t) = f \cos t + g \sin t`. The likelihood only acts at
-the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the part of
-its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is reflected if not;
-on the way out it speeds up. An event changes g by a multiple of one column of the Gram matrix of the
-normals: O(n_walls), no matrix-vector product. No step size, no rejection, exact for every q; q = 0
+the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the
+part of its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is
+reflected if not; on the way out it speeds up. An event changes g by a multiple of one column of
+the Gram matrix of the normals: O(n_walls), no matrix-vector product. No step size, no rejection, exact for every q; q = 0
 is a pure reflecting billiard in the version space.
 
 The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman and Paninski (2014,
@@ -253,10 +253,8 @@ class BilliardBall:
         self.sweeps = sweeps
         self.duration = duration
         self.max_events = default_max_events(walls.n_walls) if max_events is None else max_events
-        self.z = np.array(z, dtype=np.float64)
-        self.outputs = fresh_outputs(self.z, walls.normals)
         self.block = None
-        self.since_refresh = 0
+        self.place(z)
 
     def place(self, z):
         """Set the ball down somewhere else."""
@@ -272,8 +270,14 @@ class BilliardBall:
             self.block.reproject(walls.normals)
 
     def _refresh(self):
-        self.outputs = fresh_outputs(self.z, self.walls.normals)
+        self.outputs = fresh_outputs(self.z, self.walls)
         self.since_refresh = 0
+        if np.isinf(self.walls.energy(self.outputs)):
+            raise ValueError(
+                "The billiard starts where the posterior is zero: a point whose label cannot be "
+                "wrong (noise = 0) is on the wrong side. Start it at a direction without such "
+                "errors, as bayeskernels.models does, or use noise > 0."
+            )
 
     @property
     def state(self):
@@ -328,6 +332,18 @@ class BilliardBall:
         self.since_refresh += n
         return draws, counts
 
+    def run(self, rng, n_draws):
+        """Like :meth:`move`, for as many blocks of momenta as it takes."""
+        draws = np.empty((n_draws, self.walls.dimension))
+        counts = np.empty((n_draws, 4), dtype=np.int64)
+        done = 0
+        while done < n_draws:
+            part, count = self.move(rng, n_draws - done)
+            draws[done : done + len(part)] = part
+            counts[done : done + len(part)] = count
+            done += len(part)
+        return draws, counts
+
 
 def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
     """Sample directions from a piecewise constant density on the sphere, without PyMC.
@@ -367,15 +383,7 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
     >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # each of two labels is wrong with q = 0.1
     True
     """
-    ball = BilliardBall(walls, z, **options)
-    draws = np.empty((n_draws, walls.dimension))
-    counts = np.empty((n_draws, 4), dtype=np.int64)
-    done = 0
-    while done < n_draws:
-        part, count = ball.move(rng, n_draws - done)
-        draws[done : done + len(part)] = part
-        counts[done : done + len(part)] = count
-        done += len(part)
+    draws, counts = BilliardBall(walls, z, **options).run(rng, n_draws)
     return BilliardPath(draws, *counts.T)
 
 

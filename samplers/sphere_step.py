@@ -135,9 +135,13 @@ class SphereStep(ProgressColumns, BlockedStep):
         if self.last_value is None or not np.array_equal(value, self.last_value):
             self.sampler.place(value)
         # A restored sampler was just made with these walls, but its outputs may be of older ones.
-        if self.sampler.walls.normals is not walls.normals or (
-            self.geometry_inputs is not None
-            and not all(map(np.array_equal, geometry_inputs, self.geometry_inputs))
+        if (
+            self.sampler.walls.normals is not walls.normals
+            or len(self.sampler.outputs) != walls.n_walls
+            or (
+                self.geometry_inputs is not None
+                and not all(map(np.array_equal, geometry_inputs, self.geometry_inputs))
+            )
         ):
             self.sampler.change_normals(walls)
         self.sampler.walls = walls
@@ -159,8 +163,13 @@ class SphereStep(ProgressColumns, BlockedStep):
         """Directions under label noise only; of several, the one that :func:`prefer` names."""
         if not isinstance(getattr(var.owner, "op", None), UniformSphereRV):
             return Competence.INCOMPATIBLE
-        model = pm.modelcontext(None) if pm.Model.get_context(error_if_none=False) else None
-        if model is not None and var in model.free_RVs and not label_noise_terms(model, var):
+        model = pm.Model.get_context(error_if_none=False)
+        if model is None or var not in model.free_RVs:
+            # pm.sample(model=...) asks without a context. Label noise has no gradient: where there
+            # is one, the direction is that of some other posterior.
+            if has_grad:
+                return Competence.INCOMPATIBLE
+        elif not label_noise_terms(model, var):
             return Competence.INCOMPATIBLE
         preferred = _preferred.get()
         if preferred is None:

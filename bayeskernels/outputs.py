@@ -1,0 +1,128 @@
+"""Outputs of drawn classifiers at given points: what prediction and diagnostics are made of.
+
+For a kernel with fixed hyperparameters the outputs of all draws at all points are one matrix
+product; it is done in blocks of points, so that the result of each block is still in cache when it
+is used. With random hyperparameters every draw has a kernel of its own, and is evaluated by itself.
+"""
+
+import numpy as np
+import pytensor
+from pymc.progress_bar import default_progress_theme
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from rich.console import Console
+from rich.progress import Progress
+
+__all__ = ["directions", "flip_rates", "output_blocks"]
+
+#: Size of a block of outputs: large enough for BLAS to run at full speed, small enough for caches.
+BLOCK_BYTES = 2**25
+
+
+def directions(idata):
+    """Drawn directions, shape (n_draws, r), all chains one after the other."""
+    w = _posterior(idata, "w")
+    return w.reshape(-1, w.shape[-1])
+
+
+def flip_rates(specification, idata):
+    """Flip rates of the negative and the positive class, each a number or an array by draw."""
+    if specification.noise is not None:
+        return specification.noise
+    noise = _posterior(idata, "noise")
+    if noise.ndim == 2:
+        return noise.ravel(), noise.ravel()
+    return noise[..., 0].ravel(), noise[..., 1].ravel()
+
+
+def _posterior(idata, name):
+    if idata is None:
+        raise ValueError(
+            "This model has random variables: idata, the result of pm.sample, is needed."
+        )
+    try:
+        posterior = idata["posterior"]
+        return posterior[name].transpose("chain", "draw", ...).values
+    except KeyError:
+        raise ValueError(
+            f"idata has no posterior draws of {name!r}: was it made by pm.sample on this model?"
+        ) from None
+
+
+def output_blocks(specification, idata, X=None, *, progressbar=True):
+    """Go through points in blocks, with the outputs of all draws.
+
+    Parameters
+    ----------
+    specification : ClassifierSpecification
+    idata : DataTree
+    X : array of shape (n, p), optional
+        Points; those of training by default.
+    progressbar : bool
+        Whether to show progress where every draw has to be evaluated by itself.
+
+    Yields
+    ------
+    slice
+        Which points.
+    array of shape (n_points, n_draws)
+        Their outputs.
+    """
+    if specification.feature_map is None:
+        outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
+        yield slice(0, len(outputs)), outputs
+        return
+    w = directions(idata)
+    if w.shape[1] != specification.rank:
+        raise ValueError(
+            f"idata holds directions of {w.shape[1]} coordinates, the model has "
+            f"{specification.rank}: they do not belong together."
+        )
+    if X is None:
+        features = specification.feature_map.factor.features
+    else:
+        features = specification.feature_map(X)
+    n_rows = max(1, BLOCK_BYTES // (8 * len(w)))
+    for start in range(0, len(features), n_rows):
+        part = slice(start, min(start + n_rows, len(features)))
+        yield part, features[part] @ w.T
+
+
+def _outputs_draw_by_draw(specification, idata, X, progressbar):
+    """Outputs under each draw's own kernel, shape (n, n_draws)."""
+    X = specification.X if X is None else X
+    evaluate, names = _compile_outputs(specification)
+    draws = [_posterior(idata, name) for name in names]
+    draws = [values.reshape(-1, *values.shape[2:]) for values in draws]
+    outputs = np.empty((len(X), len(draws[0])))
+    with Progress(
+        console=Console(theme=default_progress_theme), disable=not progressbar, transient=True
+    ) as progress:
+        steps = progress.track(range(outputs.shape[1]), description="Outputs by draw")
+        for s in steps:
+            outputs[:, s] = evaluate(X, *(values[s] for values in draws))
+    return outputs
+
+
+def _compile_outputs(specification):
+    """Function of inputs and the variables on which the outputs depend, with their names."""
+    graph = specification.outputs
+    inputs = next(v for v in ancestors([graph]) if v.name is not None and _is_inputs(v))
+    random = [v for v in ancestors([graph]) if v.name is not None and _is_random(v)]
+    arguments = [v.type(name=v.name) for v in [inputs, *random]]
+    replaced = clone_replace([graph], dict(zip([inputs, *random], arguments, strict=True)))
+    function = pytensor.function(arguments, replaced[0], on_unused_input="ignore")
+    return function, [v.name for v in random]
+
+
+def _is_inputs(variable):
+    return hasattr(variable, "get_value") and variable.name.split("::")[-1] == "X"
+
+
+def _is_random(variable):
+    from pymc.logprob.abstract import MeasurableOp
+    from pytensor.tensor.random.op import RandomVariable
+
+    return variable.owner is not None and isinstance(
+        variable.owner.op, MeasurableOp | RandomVariable
+    )

@@ -1,0 +1,57 @@
+"""Rejection curves: how the error falls when the least certain predictions are not made."""
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["rejection_curve"]
+
+
+def rejection_curve(prediction, y_true):
+    """Error on the points that are kept, for every share of rejected points.
+
+    Points are rejected in the order of the majority's share of the votes, the closest decisions
+    first (KGS, section 4).
+
+    Parameters
+    ----------
+    prediction : xarray.Dataset
+        From :func:`bayeskernels.predict`.
+    y_true : array_like of shape (n,)
+        True labels.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``rejected`` (share of the points), ``error`` (among the rest) and ``threshold``
+        (smallest share of the majority that is kept).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> votes = np.array([[0.1, 0.9], [0.45, 0.55], [0.8, 0.2]])
+    >>> prediction = xr.Dataset(
+    ...     {"vote": (("obs_new", "class"), votes), "label": ("obs_new", [1, 1, -1])}
+    ... )
+    >>> rejection_curve(prediction, [1, -1, -1]).error.round(2).tolist()
+    [0.33, 0.0, 0.0]
+    """
+    labels = prediction["label"].values
+    y_true = np.asarray(y_true)
+    if y_true.shape != labels.shape:
+        raise ValueError(
+            f"y_true must have one label per predicted point: expected the shape {labels.shape}, "
+            f"got {y_true.shape}."
+        )
+    certainty = prediction["vote"].max("class").values
+    order = np.argsort(certainty, kind="stable")
+    wrong = (labels != y_true)[order]
+    n = len(wrong)
+    errors_kept = wrong[::-1].cumsum()[::-1]
+    return pd.DataFrame(
+        {
+            "rejected": np.arange(n) / n,
+            "error": errors_kept / np.arange(n, 0, -1),
+            "threshold": certainty[order],
+        }
+    )

@@ -1,0 +1,24 @@
+"""Conformance tests and exact references, for the package's own samplers and for those of others.
+
+The checks raise ``AssertionError`` that says what was expected and what came.
+"""
+
+from bayeskernels.testing.exact_cells import (
+    CellPosterior,
+    SignCells,
+    label_noise_cells,
+    sign_cells,
+)
+from bayeskernels.testing.kernel_conformance import KernelReport, check_kernel
+from bayeskernels.testing.sampler_conformance import SamplerReport, check_sampler
+
+__all__ = [
+    "CellPosterior",
+    "KernelReport",
+    "SamplerReport",
+    "SignCells",
+    "check_kernel",
+    "check_sampler",
+    "label_noise_cells",
+    "sign_cells",
+]

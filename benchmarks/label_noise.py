@@ -1,0 +1,438 @@
+"""Samplers of the label-noise classifier, side by side.
+
+Run ``python benchmarks/label_noise.py --help``; how to read the result is in README.md here.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+from _contest import Contender, Stretch, clock, contest
+from _peers import hopsy_walks, metropolis, paper_kernel_gibbs
+from _problems import MissingData, make_problem
+from _report import Figure, figures_table, write_json
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from threadpoolctl import threadpool_limits
+
+from bayeskernels.samplers import simulate_kernel_gibbs, simulate_refractive_billiard
+
+#: Problem and training points of the contests; sonar has 208 points, 20 of them are for testing.
+SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]
+MEDIUM = [("checkerboard", 300), ("heart", 250), ("sonar", 188)]
+NOISE = (0.05, 0.1)
+
+
+@dataclass
+class Bench:
+    """What all parts share: how long to run, randomness, progress, results."""
+
+    quick: bool
+    progress: Progress
+    task: object
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+    figures: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+
+    @property
+    def rounds(self):
+        """Turns of every contender."""
+        return 3 if self.quick else 6
+
+    def scaled(self, seconds):
+        """Length of a turn."""
+        return seconds / 8 if self.quick else seconds
+
+    def say(self, text):
+        """Show what is going on beside the progress bar."""
+        self.progress.update(self.task, description=text)
+
+    def problems(self, sizes, rates=NOISE):
+        """Problems one after the other; missing data sets are noted and left out."""
+        for name, m in sizes:
+            for noise in rates:
+                try:
+                    problem = make_problem(name, m, noise)
+                except MissingData as error:
+                    if str(error) not in self.notes:
+                        self.notes.append(str(error))
+                    continue
+                yield problem
+
+    def contest(self, part, problem, contenders):
+        """Let contenders take turns on a problem."""
+        starts = problem.equilibrium_draws(self.rounds, self.rng)
+        return contest(
+            contenders,
+            starts,
+            self.rounds,
+            rng=self.rng,
+            advance=lambda name: self.say(f"{part}: {problem}: {name}"),
+        )
+
+    def add(self, part, problem, quantity, value, target=None, **kwargs):
+        """Record a figure and show it at once."""
+        figure = Figure(part, str(problem), quantity, float(value), target, **kwargs)
+        self.figures.append(figure)
+        mark = {None: "", True: " (met)", False: " (not met)"}[figure.is_met]
+        self.progress.console.print(
+            f"{part}: {problem}: {quantity} {'> ' if figure.is_bound else ''}{value:,.4g}{mark}",
+            highlight=False,
+        )
+
+
+def bare_billiard(problem, *, seconds, sweeps=1, name="RefractiveBilliard"):
+    """RefractiveBilliard without PyMC."""
+
+    def run(start, n_draws, rng):
+        began = clock()
+        path = simulate_refractive_billiard(problem.walls, start, n_draws, rng=rng, sweeps=sweeps)
+        took = clock() - began
+        outputs = problem.outputs(path.draws)
+        return Stretch(outputs, path.errors, took, n_draws * sweeps, int(path.events.sum()))
+
+    return Contender(name, run, seconds)
+
+
+def bare_gibbs(problem, *, seconds, sweeps=20):
+    """KernelGibbs without PyMC; thinned, since neighbouring draws are nearly equal."""
+
+    def run(start, n_draws, rng):
+        began = clock()
+        path = simulate_kernel_gibbs(problem.walls, start, n_draws, rng=rng, sweeps=sweeps)
+        took = clock() - began
+        return Stretch(problem.outputs(path.draws), path.errors, took, n_draws * sweeps)
+
+    return Contender("KernelGibbs", run, seconds)
+
+
+def billiard_through_pymc(problem, *, seconds, sweeps, name="pm.sample"):
+    """RefractiveBilliard as ``pm.sample`` runs it.
+
+    The clock runs from the last tuning step to the last draw, so it leaves out what PyMC
+    compiles before and what it computes after sampling.
+    """
+    model = problem.model()
+
+    def run(start, n_draws, rng):
+        times = []
+
+        def tick(trace, draw):
+            if draw.draw_idx == 0 or draw.draw_idx == n_draws:
+                times.append(clock())
+
+        with model:
+            idata = pm.sample(
+                n_draws,
+                tune=1,
+                chains=1,
+                cores=1,
+                initvals={"w": start},
+                refractive_billiard={"sweeps": sweeps},
+                callback=tick,
+                random_seed=int(rng.integers(2**31)),
+                progressbar=False,
+                quiet=True,
+                compute_convergence_checks=False,
+            )
+        draws = idata.posterior["w"].values[0]
+        stats = idata.sample_stats
+        return Stretch(
+            problem.outputs(draws),
+            stats["refractive_errors"].values[0],
+            times[1] - times[0],
+            n_draws * sweeps,
+            int(stats["refractive_events"].values.sum()),
+        )
+
+    return Contender(name, run, seconds, min_draws=500)
+
+
+def measure_gibbs(bench):
+    """RefractiveBilliard against KernelGibbs, both bare."""
+    for sizes, output_target in [(SMALL, 200), (MEDIUM, 400)]:
+        for problem in bench.problems(sizes):
+            scores = bench.contest(
+                "gibbs",
+                problem,
+                [
+                    bare_billiard(problem, seconds=bench.scaled(1.0)),
+                    bare_gibbs(problem, seconds=bench.scaled(8.0)),
+                ],
+            )
+            ours, theirs = scores["RefractiveBilliard"], scores["KernelGibbs"]
+            details = {name: score.as_dict() for name, score in scores.items()}
+            bench.add(
+                "gibbs",
+                problem,
+                "outputs ESS/s, ratio",
+                ours.output_rate / theirs.output_rate,
+                output_target,
+                is_bound=not theirs.output_is_trusted,
+                note=f"{ours.output_rate:,.0f}/s against {theirs.output_rate:,.3g}/s "
+                f"(ESS {theirs.typical_ess:,.0f})",
+                details=details,
+            )
+            bench.add(
+                "gibbs",
+                problem,
+                "error count ESS/s, ratio",
+                ours.error_rate / theirs.error_rate,
+                40,
+                is_bound=not theirs.error_is_trusted,
+                note=f"{ours.error_rate:,.0f}/s against {theirs.error_rate:,.3g}/s "
+                f"(ESS {theirs.error_ess:,.0f})",
+            )
+
+
+def measure_pymc(bench):
+    """What PyMC's loop costs: the same sweeps per draw through pm.sample and bare."""
+    cases = [("checkerboard", 100, 0.4), ("heart", 100, 0.4), ("checkerboard", 1000, 0.8)]
+    cases += [("waveform", 1000, 0.8)]
+    for name, m, target in cases:
+        for problem in bench.problems([(name, m)], [0.1]):
+            sweeps = default_sweeps(problem.walls.n_walls)
+            scores = bench.contest(
+                "pymc",
+                problem,
+                [
+                    bare_billiard(problem, seconds=bench.scaled(4.0), sweeps=sweeps, name="bare"),
+                    billiard_through_pymc(problem, seconds=bench.scaled(4.0), sweeps=sweeps),
+                    bare_billiard(problem, seconds=bench.scaled(2.0), name="bare, every one"),
+                ],
+            )
+            bare, ours, every = (scores[name] for name in ("bare", "pm.sample", "bare, every one"))
+            bench.add(
+                "pymc",
+                problem,
+                "trajectories/s, share of bare",
+                ours.step_rate / bare.step_rate,
+                target,
+                note=f"{ours.step_rate:,.0f}/s of {bare.step_rate:,.0f}/s, {sweeps} per draw",
+                details={name: score.as_dict() for name, score in scores.items()},
+            )
+            bench.add(
+                "pymc",
+                problem,
+                "outputs ESS/s, share of bare",
+                ours.output_rate / bare.output_rate,
+                target,
+                note=f"{ours.output_rate:,.0f}/s; bare with every trajectory recorded "
+                f"{every.output_rate:,.0f}/s",
+            )
+            bench.add(
+                "pymc",
+                problem,
+                "error count ESS/s, share of bare",
+                ours.error_rate / bare.error_rate,
+                note=f"{ours.error_rate:,.0f}/s; bare with every trajectory recorded "
+                f"{every.error_rate:,.0f}/s",
+            )
+
+
+def default_sweeps(n_walls):
+    """Trajectories per draw that RefractiveBilliard chooses by itself."""
+    return int(np.clip(round(1000 / n_walls), 1, 10))
+
+
+def measure_metropolis(bench):
+    """RefractiveBilliard, bare and through PyMC, against pm.Metropolis."""
+    for problem in bench.problems(SMALL, [0.1]):
+        bench.say(f"metropolis: {problem}: tuning")
+        tune = 300 if bench.quick else 1500
+        scores = bench.contest(
+            "metropolis",
+            problem,
+            [
+                bare_billiard(problem, seconds=bench.scaled(1.0)),
+                billiard_through_pymc(problem, seconds=bench.scaled(1.0), sweeps=1),
+                metropolis(problem, seconds=bench.scaled(12.0), rng=bench.rng, tune=tune),
+            ],
+        )
+        theirs = scores["pm.Metropolis"]
+        for name, label in [("RefractiveBilliard", "bare"), ("pm.sample", "through pm.sample")]:
+            ours = scores[name]
+            bench.add(
+                "metropolis",
+                problem,
+                f"outputs ESS/s, ratio, {label}",
+                ours.output_rate / theirs.output_rate,
+                500,
+                is_bound=not theirs.output_is_trusted,
+                note=f"{ours.output_rate:,.0f}/s against {theirs.output_rate:,.3g}/s "
+                f"(ESS {theirs.typical_ess:,.0f}); error count "
+                f"{ours.error_rate / theirs.error_rate:,.0f}",
+                details={name: score.as_dict() for name, score in scores.items()},
+            )
+
+
+def measure_hopsy(bench):
+    """RefractiveBilliard against hopsy's walks in the version space."""
+    for problem in bench.problems(SMALL, [0.0]):
+        bench.say(f"hopsy: {problem}: choosing step sizes")
+        [start] = problem.equilibrium_draws(1, bench.rng)
+        peers = hopsy_walks(problem, seconds=bench.scaled(4.0), start=start, rng=bench.rng)
+        if not peers:
+            bench.notes.append("hopsy is not installed: pip install hopsy")
+            return
+        ours = bare_billiard(problem, seconds=bench.scaled(1.0))
+        scores = bench.contest("hopsy", problem, [ours, *peers])
+        ours = scores["RefractiveBilliard"]
+        for peer in peers:
+            theirs = scores[peer.name]
+            off = np.abs(theirs.mean_outputs - ours.mean_outputs).max()
+            bench.add(
+                "hopsy",
+                problem,
+                f"outputs ESS/s, ratio to {peer.name}",
+                ours.output_rate / theirs.output_rate,
+                is_bound=not theirs.output_is_trusted,
+                note=f"{ours.output_rate:,.0f}/s against {theirs.output_rate:,.3g}/s "
+                f"(ESS {theirs.typical_ess:,.0f}); mean outputs within {off:.2g}",
+                details={"ours": ours.as_dict(), "theirs": theirs.as_dict()},
+            )
+
+
+def measure_transcription(bench):
+    """KernelGibbs against the paper's algorithm as printed: the same chain, so steps count."""
+    for problem in bench.problems(SMALL, [0.1]):
+        scores = bench.contest(
+            "transcription",
+            problem,
+            [
+                bare_gibbs(problem, seconds=bench.scaled(2.0)),
+                paper_kernel_gibbs(problem, seconds=bench.scaled(2.0), sweeps=20),
+            ],
+        )
+        ours, theirs = scores["KernelGibbs"], scores["NumPy transcription"]
+        bench.add(
+            "transcription",
+            problem,
+            "KernelGibbs steps/s, ratio to NumPy",
+            ours.step_rate / theirs.step_rate,
+            15,
+            note=f"{1e6 / ours.step_rate:,.1f} us against {1e6 / theirs.step_rate:,.1f} us a step",
+            details={name: score.as_dict() for name, score in scores.items()},
+        )
+
+
+def measure_events(bench):
+    """Cost of an event, everything included, as the number of points grows."""
+    sizes = [100, 300, 1000] if bench.quick else [100, 300, 1000, 3000, 5000]
+    for name in ("checkerboard", "waveform"):
+        for m in sizes:
+            [problem] = bench.problems([(name, m)], [0.1])
+            bench.say(f"events: {problem}")
+            contender = bare_billiard(problem, seconds=bench.scaled(3.0))
+            contender.min_draws = contender.pilot = 10
+            scores = bench.contest("events", problem, [contender])
+            score = scores["RefractiveBilliard"]
+            bench.add(
+                "events",
+                problem,
+                "ns per event and wall",
+                1e9 * score.seconds / score.events / problem.walls.n_walls,
+                4,
+                at_most=True,
+                note=f"{score.events / score.steps:,.0f} events a trajectory, "
+                f"rank {problem.walls.dimension}",
+                details=score.as_dict(),
+            )
+
+
+def measure_large(bench):
+    """Large sets from start to end in a process of their own: time, memory, convergence."""
+    cases = [(1000, 2.0)] if bench.quick else [(1000, 2.0), (5000, 60.0)]
+    for m, seconds_target in cases:
+        for name in ("checkerboard", "waveform"):
+            problem = f"{name} m={m} q=0.1"
+            bench.say(f"large: {problem}")
+            child = Path(__file__).with_name("_large_set.py")
+            draws = 400 if m == 1000 else 200
+            done = subprocess.run(
+                [sys.executable, str(child), name, str(m), str(draws)],
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode:
+                bench.notes.append(f"large: {problem} failed: {done.stderr.strip()[-500:]}")
+                continue
+            result = json.loads(done.stdout.strip().splitlines()[-1])
+            bench.add(
+                "large",
+                problem,
+                "seconds for 1,000 effective outputs",
+                1000 * result["seconds"] / result["median_output_ess"],
+                seconds_target,
+                at_most=True,
+                note=f"{result['median_output_ess']:,.0f} effective of {4 * draws:,} draws in "
+                f"{result['seconds']:.1f} s; error count {result['error_ess']:,.0f}; "
+                f"set-up {result['setup_seconds']:.1f} s",
+                details=result,
+            )
+            bench.add(
+                "large",
+                problem,
+                "largest R-hat, 4 random starts",
+                result["max_rhat"],
+                1.05,
+                at_most=True,
+                note=f"{draws} draws each after {result['tune']} discarded",
+            )
+            bench.add(
+                "large",
+                problem,
+                "peak memory, GiB",
+                result["peak_gib"],
+                2.0,
+                at_most=True,
+                note=f"of which {result['import_gib']:.2f} for importing PyMC",
+            )
+
+
+PARTS = {
+    "gibbs": measure_gibbs,
+    "pymc": measure_pymc,
+    "metropolis": measure_metropolis,
+    "hopsy": measure_hopsy,
+    "transcription": measure_transcription,
+    "events": measure_events,
+    "large": measure_large,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a rough look in a few minutes")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    arguments = parser.parse_args()
+    parts = arguments.only or list(PARTS)
+    # Written to a file or a pipe, the table would be squeezed into 80 columns.
+    console = Console() if sys.stdout.isatty() else Console(width=180)
+    columns = [
+        TextColumn("{task.completed}/{task.total}"),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    ]
+    with Progress(*columns, console=console) as progress, threadpool_limits(1):
+        task = progress.add_task("", total=len(parts))
+        bench = Bench(arguments.quick, progress, task)
+        for part in parts:
+            PARTS[part](bench)
+            progress.advance(task)
+    console.print(figures_table(bench.figures))
+    for note in bench.notes:
+        console.print(f"Note: {note}")
+    if arguments.json:
+        write_json(arguments.json, bench.figures)
+
+
+if __name__ == "__main__":
+    main()
