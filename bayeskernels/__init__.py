@@ -1,6 +1,14 @@
 """Bayesian kernel machines as PyMC models, with the samplers they need as PyMC step methods."""
 
-from bayeskernels import active_learning, data, diagnostics, distributions, models, samplers
+from bayeskernels import (
+    active_learning,
+    data,
+    diagnostics,
+    distributions,
+    models,
+    plots,
+    samplers,
+)
 from bayeskernels.flips import flip_probability
 from bayeskernels.prediction import bayes_point, predict
 from bayeskernels.rejection import rejection_curve
@@ -16,6 +24,7 @@ __all__ = [
     "distributions",
     "flip_probability",
     "models",
+    "plots",
     "predict",
     "rejection_curve",
     "samplers",

@@ -7,11 +7,12 @@ is used. With random hyperparameters every draw has a kernel of its own, and is 
 
 import numpy as np
 import pytensor
-from pymc.progress_bar import default_progress_theme
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
-from rich.console import Console
+from pytensor.tensor.random.op import RandomVariable
 from rich.progress import Progress
+from threadpoolctl import threadpool_limits
 
 __all__ = ["directions", "flip_rates", "output_blocks"]
 
@@ -23,6 +24,17 @@ def directions(idata):
     """Drawn directions, shape (n_draws, r), all chains one after the other."""
     w = _posterior(idata, "w")
     return w.reshape(-1, w.shape[-1])
+
+
+def _directions_of(specification, idata):
+    """Drawn directions, checked against the number of coordinates of the model."""
+    w = directions(idata)
+    if w.shape[1] != specification.rank:
+        raise ValueError(
+            f"idata holds directions of {w.shape[1]} coordinates, the model has "
+            f"{specification.rank}: they do not belong together."
+        )
+    return w
 
 
 def flip_rates(specification, idata):
@@ -72,12 +84,7 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
         outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
         yield slice(0, len(outputs)), outputs
         return
-    w = directions(idata)
-    if w.shape[1] != specification.rank:
-        raise ValueError(
-            f"idata holds directions of {w.shape[1]} coordinates, the model has "
-            f"{specification.rank}: they do not belong together."
-        )
+    w = _directions_of(specification, idata)
     if X is None:
         features = specification.feature_map.factor.features
     else:
@@ -91,13 +98,16 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
 def _outputs_draw_by_draw(specification, idata, X, progressbar):
     """Outputs under each draw's own kernel, shape (n, n_draws)."""
     X = specification.X if X is None else X
+    _directions_of(specification, idata)
     evaluate, names = _compile_outputs(specification)
     draws = [_posterior(idata, name) for name in names]
     draws = [values.reshape(-1, *values.shape[2:]) for values in draws]
     outputs = np.empty((len(X), len(draws[0])))
-    with Progress(
-        console=Console(theme=default_progress_theme), disable=not progressbar, transient=True
-    ) as progress:
+    # Each draw is a small problem, on which several BLAS threads only wait for each other.
+    with (
+        threadpool_limits(1, user_api="blas"),
+        Progress(disable=not progressbar, transient=True) as progress,
+    ):
         steps = progress.track(range(outputs.shape[1]), description="Outputs by draw")
         for s in steps:
             outputs[:, s] = evaluate(X, *(values[s] for values in draws))
@@ -120,9 +130,6 @@ def _is_inputs(variable):
 
 
 def _is_random(variable):
-    from pymc.logprob.abstract import MeasurableOp
-    from pytensor.tensor.random.op import RandomVariable
-
     return variable.owner is not None and isinstance(
-        variable.owner.op, MeasurableOp | RandomVariable
+        variable.owner.op, RandomVariable | SymbolicRandomVariable
     )

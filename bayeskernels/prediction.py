@@ -53,7 +53,7 @@ def predict(model, idata, X_new, *, progressbar=True):
     [-1, 1]
     """
     specification = specification_of(model)
-    X_new = as_new_inputs(X_new, specification.X.shape[1])
+    X_new = _new_inputs(X_new, specification, _column_names(model))
     q_negative, q_positive = flip_rates(specification, idata)
     n = len(X_new)
     votes, gains, latent = np.empty(n), np.empty(n), np.empty(n)
@@ -73,6 +73,27 @@ def predict(model, idata, X_new, *, progressbar=True):
         },
         coords={"obs_new": np.arange(n), "class": specification.class_names},
     )
+
+
+def _column_names(model):
+    """Names of the columns with which a model was trained, None where they are only numbered."""
+    names = model.coords.get("feature")
+    if names is None or list(names) == [str(k) for k in range(len(names))]:
+        return None
+    return tuple(names)
+
+
+def _new_inputs(X_new, specification, columns):
+    """New inputs; a DataFrame must have the columns of training in the same order."""
+    values = as_new_inputs(X_new, specification.X.shape[1])
+    if columns is not None and hasattr(X_new, "columns"):
+        given = tuple(str(c) for c in X_new.columns)
+        if given != columns:
+            raise ValueError(
+                f"The columns of X_new are {list(given)}, the model was trained with "
+                f"{list(columns)}. Reorder them: X_new[{list(columns)}]."
+            )
+    return values
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
@@ -130,10 +151,11 @@ class BayesPoint:
     w: np.ndarray
     mcse: np.ndarray
     _specification: ClassifierSpecification
+    _columns: tuple[str, ...] | None = None
 
     def decision_function(self, X):
         """Output at the rows of X; positive for the second class."""
-        X = as_new_inputs(X, self._specification.X.shape[1])
+        X = _new_inputs(X, self._specification, self._columns)
         return self._specification.feature_map(X) @ self.w
 
     def predict(self, X):
@@ -174,7 +196,7 @@ def bayes_point(model, idata):
         )
     w = directions(idata)
     chains = idata["posterior"]["w"].transpose("chain", "draw", ...).values
-    return BayesPoint(w.mean(axis=0), _mean_mcse(chains), specification)
+    return BayesPoint(w.mean(axis=0), _mean_mcse(chains), specification, _column_names(model))
 
 
 def _mean_mcse(chains):

@@ -10,7 +10,8 @@ def rejection_curve(prediction, y_true):
     """Error on the points that are kept, for every share of rejected points.
 
     Points are rejected in the order of the majority's share of the votes, the closest decisions
-    first (KGS, section 4).
+    first (KGS, section 4). Points of equal share are taken in random order: the curve has the error
+    that is to be expected then, whatever the order of the data.
 
     Parameters
     ----------
@@ -45,8 +46,11 @@ def rejection_curve(prediction, y_true):
         )
     certainty = prediction["vote"].max("class").values
     order = np.argsort(certainty, kind="stable")
-    wrong = (labels != y_true)[order]
+    wrong = (labels != y_true)[order].astype(float)
     n = len(wrong)
+    # Spread the errors of a group of ties evenly over it.
+    _, group = np.unique(certainty[order], return_inverse=True)
+    wrong = (np.bincount(group, wrong) / np.bincount(group))[group]
     errors_kept = wrong[::-1].cumsum()[::-1]
     return pd.DataFrame(
         {

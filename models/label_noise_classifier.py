@@ -12,7 +12,10 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.graph.utils import MissingInputError
 
 from bayeskernels.distributions import FlipRate, LabelNoise, UniformSphere
 from bayeskernels.features import FeatureMap, KernelInputs
@@ -49,7 +52,7 @@ def label_noise_classifier(
     noise : float, pair, "infer" or prior, default "infer"
         Probability q that a label is flipped, in [0, 1/2). Zero allows no error: the version space.
         "infer" gives it a uniform prior on (0, 1/2); any PyMC prior on that interval may be given,
-        as ``pm.Beta.dist(...)`` or as a variable of the model in context. A pair holds the rates of
+        as ``FlipRate.dist(1, 9)`` or as a variable of the model in context. A pair holds the rates of
         the negative and the positive class, each in one of these forms.
     bias : float, default 0
         Constant added to the kernel, which gives the classifier an offset. The papers have none.
@@ -105,7 +108,7 @@ def label_noise_classifier(
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
         model.add_coord("basis", length=features.shape[1])
         start = "prior"
-        is_zero = [isinstance(q, float) and q == 0.0 for q in rates]
+        is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
         if any(is_zero):
             now = _present_value(model, features)
             start = _start_without_errors(now, classes.codes == 1, is_zero)
@@ -207,13 +210,14 @@ def _flip_rate(noise, name):
                 f"A prior of the flip rate must be a scalar, this one has {noise.ndim} dimensions. "
                 "For rates by class give a pair of priors."
             )
+        _check_support(noise)
         model = pm.modelcontext(None)
         if noise in model.named_vars.values():
             return noise
         if noise.name is not None:
             raise ValueError(
                 f"The prior {noise.name!r} belongs to another model. Build the classifier inside "
-                "`with model:`, or give an unnamed prior such as pm.Beta.dist(1, 9)."
+                "`with model:`, or give an unnamed prior such as FlipRate.dist(1, 9)."
             )
         return model.register_rv(noise, name)
     try:
@@ -230,14 +234,27 @@ def _flip_rate(noise, name):
     return rate
 
 
+def _check_support(prior):
+    """Refuse priors with mass at or beyond one half, where PyMC can tell."""
+    try:
+        mass_below = np.exp(pm.logcdf(prior, 0.5).eval())
+    except (NotImplementedError, ValueError, MissingInputError):
+        return
+    if mass_below < 1 - 1e-9:
+        raise ValueError(
+            f"A prior of the flip rate must lie within (0, 1/2), this one has {1 - mass_below:.2g} of "
+            "its mass beyond. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
+            "distribution cut off at 1/2, or pm.Truncated.dist(prior, upper=0.5)."
+        )
+
+
 def _present_value(model, features):
     """Features at the start of the chains."""
+    if isinstance(features, SharedVariable):
+        return features.get_value(borrow=True)
     [graph] = model.replace_rvs_by_values([features])
-    start = {v: v for v in model.value_vars}
-    if not start:
-        return graph.eval() if not hasattr(graph, "get_value") else graph.get_value(borrow=True)
     point = model.initial_point()
-    return graph.eval({v: point[v.name] for v in model.value_vars}, on_unused_input="ignore")
+    return graph.eval({v: point[v.name] for v in model.value_vars if v in ancestors([graph])})
 
 
 def _start_without_errors(features, is_positive, is_zero):

@@ -6,8 +6,8 @@ at the walls turn in the same way, :math:`f(t) = f \cos t + g \sin t`. The likel
 the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the
 part of its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is
 reflected if not; on the way out it speeds up. An event changes g by a multiple of one column of
-the Gram matrix of the normals: O(n_walls), no matrix-vector product. No step size, no rejection, exact for every q; q = 0
-is a pure reflecting billiard in the version space.
+the Gram matrix of the normals: O(n_walls), no matrix-vector product. No step size, no rejection,
+exact for every q; q = 0 is a pure reflecting billiard in the version space.
 
 The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman and Paninski (2014,
 "Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians"; 2013 for binary variables).

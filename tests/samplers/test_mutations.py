@@ -54,7 +54,7 @@ MUTATIONS = {
         "math.exp(lowest - energies[k])",
         "math.exp(energies[k] - lowest)",
     ),
-    "half-difference of angles, as printed": (
+    "place of an interval": (
         CIRCLES,
         "_draw_angle",
         "return start + share *",

@@ -143,10 +143,8 @@ def test_outputs_do_not_drift(q, monkeypatch):
     if q == 0:
         start = bk.version_space.find_consistent_direction(features, is_positive)
     ball = BilliardBall(walls, start, sweeps=3)
-    rng = np.random.default_rng(2)
-    for _ in range(200):
-        ball.move(rng, 10)
-    assert ball.since_refresh == 200 * 30
+    ball.run(np.random.default_rng(2), 2000)
+    assert ball.since_refresh == 6000
     np.testing.assert_allclose(ball.outputs, walls.normals @ ball.z, atol=1e-10)
 
 

@@ -1,0 +1,88 @@
+"""Training points in the order of the doubt about their labels."""
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from bayeskernels.plots.style import INK, PLANTED, QUIET, as_axes
+
+__all__ = ["flip_ranking"]
+
+
+def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, ax=None):
+    """Posterior probability that each label was flipped, the most suspicious first.
+
+    Parameters
+    ----------
+    probability : DataArray
+        From :func:`bayeskernels.flip_probability`.
+    planted : array of bool, shape (m,), optional
+        Labels that are known to be wrong. They are highlighted, and the title has the area under
+        the ROC curve of the ranking.
+    threshold : float
+        Where to draw the line between trust and doubt.
+    max_points : int, optional
+        Show the first so many points only; all by default.
+    ax : matplotlib.axes.Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(60, random_seed=1)
+    >>> y, flipped = bk.data.flip_labels(y, 0.1, random_seed=2)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
+    >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
+    >>> ax = bk.plots.flip_ranking(bk.flip_probability(model, idata), planted=flipped)
+    """
+    values = np.asarray(probability, dtype=float)
+    if planted is not None:
+        planted = np.asarray(planted)
+        if planted.dtype != bool or planted.shape != values.shape:
+            raise ValueError(
+                f"planted must be an array of {len(values)} booleans, one for each training "
+                f"point, got {planted.dtype} of the shape {planted.shape}."
+            )
+    order = np.argsort(-values, kind="stable")[:max_points]
+    rank = np.arange(1, len(order) + 1)
+    ax = as_axes(ax, figsize=(6.4, 3.6))
+    is_planted = np.zeros(len(order), bool) if planted is None else planted[order]
+    name = "labels" if planted is None else "labels left as they were"
+    ax.vlines(rank[~is_planted], 0, values[order][~is_planted], color=QUIET, linewidth=1.5)
+    ax.plot(
+        rank[~is_planted],
+        values[order][~is_planted],
+        linestyle="none",
+        marker="o",
+        markersize=3.5,
+        color=QUIET,
+        label=name,
+    )
+    if planted is not None:
+        ax.vlines(rank[is_planted], 0, values[order][is_planted], color=PLANTED, linewidth=2)
+        ax.plot(
+            rank[is_planted],
+            values[order][is_planted],
+            linestyle="none",
+            marker="D",
+            markersize=5.5,
+            color=PLANTED,
+            markeredgecolor=INK,
+            markeredgewidth=0.6,
+            label="planted flips",
+        )
+        if 0 < planted.sum() < len(planted):
+            ax.set_title(f"ROC AUC {roc_auc_score(planted, values):.3f}", fontsize="medium")
+    ax.axhline(threshold, color=INK, linewidth=1, linestyle="--")
+    ax.set(
+        xlabel="training points, the most suspicious first",
+        ylabel="P(label was flipped)",
+        ylim=(0, 1.04),
+        xlim=(0, len(order) + 1),
+    )
+    ax.grid(False)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,66 @@
+"""The look of all plots, in one place: colours that colour-blind readers can tell apart.
+
+The qualitative colours are those of Okabe and Ito (2008, "Color universal design"). The two classes
+have the blue and the vermilion among them, and a marker each, so that they differ in print too.
+"""
+
+from matplotlib.colors import LinearSegmentedColormap
+
+__all__ = [
+    "CLASS_COLORS",
+    "CLASS_MARKERS",
+    "INK",
+    "PLANTED",
+    "QUIET",
+    "SERIES_COLORS",
+    "SERIES_MARKERS",
+    "VOTES",
+    "as_axes",
+    "legend_below",
+]
+
+#: Negative class, positive class.
+CLASS_COLORS = ("#0072B2", "#D55E00")
+CLASS_MARKERS = ("o", "s")
+
+#: Curves of a plot, in the order in which they are drawn.
+SERIES_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+SERIES_MARKERS = ("o", "^", "v", "s", "D", "P")
+
+#: Labels that are known to be wrong.
+PLANTED = "#CC79A7"
+
+#: Text, rings and reference lines; things in the background.
+INK, QUIET = "#222222", "#9A9A9A"
+
+#: Share of the votes: from the negative class through white to the positive one.
+VOTES = LinearSegmentedColormap.from_list(
+    "bayeskernels_votes",
+    ["#0B4F7A", "#0072B2", "#7DB8DA", "#F7F7F7", "#EFA678", "#D55E00", "#8F3F00"],
+)
+
+
+def as_axes(ax, *, figsize=(5.2, 4.2), projection=None):
+    """Return ``ax``, or the Axes of a new figure if it is None."""
+    if ax is not None:
+        return ax
+    # pyplot chooses a back end when it is imported: not before somebody plots.
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(
+        figsize=figsize, layout="constrained", subplot_kw={"projection": projection}
+    )
+    return ax
+
+
+def legend_below(ax, *, columns=3):
+    """Put the legend under the axes, where it covers no data."""
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        ncols=columns,
+        frameon=False,
+        handletextpad=0.3,
+        columnspacing=1.2,
+        fontsize="small",
+    )

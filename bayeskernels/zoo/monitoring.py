@@ -1,0 +1,91 @@
+"""Which quantities tell whether the chains of a zoo entry have converged.
+
+The coordinates of a direction depend on the order of the training points, so nobody looks at them.
+What counts are outputs at test points, the number of training errors, and the scalar unknowns.
+"""
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+from bayeskernels.outputs import output_blocks
+from bayeskernels.specification import specification_of
+
+__all__ = ["error_counts", "measure_convergence", "monitor_classifier", "error_rate"]
+
+#: Outputs are watched at this many test points.
+N_POINTS = 25
+
+
+def monitor_classifier(model, idata, problem):
+    """Quantities of a two-class classifier that are watched.
+
+    Parameters
+    ----------
+    model : pm.Model
+    idata : DataTree
+    problem : Problem
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: the first test points),
+        ``errors`` on the training points, and every scalar or short unknown of the model.
+    """
+    posterior = idata["posterior"]
+    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
+    coords = {name: posterior[name].values for name in ("chain", "draw")}
+    X = problem.X_test[:N_POINTS]
+    blocks = output_blocks(specification_of(model), idata, X, progressbar=False)
+    outputs = np.concatenate([values for _, values in blocks])
+    watched = xr.Dataset(
+        {"output": (("chain", "draw", "point"), outputs.T.reshape(*sizes, len(X)))}, coords=coords
+    )
+    errors = error_counts(idata)
+    if errors is not None:
+        watched["errors"] = errors
+    for name, values in posterior.data_vars.items():
+        if "basis" not in values.dims:
+            watched[name] = values
+    return watched
+
+
+def error_counts(idata):
+    """Number of training errors by draw, which every step of a direction records; None without."""
+    names = [name for name in idata["sample_stats"].data_vars if name.endswith("_errors")]
+    return idata["sample_stats"][names[0]].astype(float) if names else None
+
+
+def measure_convergence(watched):
+    """Largest R-hat of all watched quantities, and effective sample sizes.
+
+    Parameters
+    ----------
+    watched : xarray.Dataset
+        As :func:`monitor_classifier` returns it.
+
+    Returns
+    -------
+    dict
+        ``r_hat``; ``ess``, the median over the outputs; ``ess_errors``, that of the error count.
+        None where a quantity does not exist or does not vary (no errors in a version space).
+    """
+    varying = watched[[name for name in watched if _varies(watched[name])]]
+    if not varying.data_vars:
+        return {"r_hat": None, "ess": None, "ess_errors": None}
+    r_hat = az.rhat(varying)
+    ess = az.ess(varying)
+    return {
+        "r_hat": float(max(r_hat[name].max() for name in varying)),
+        "ess": float(ess["output"].median()) if "output" in ess else None,
+        "ess_errors": float(ess["errors"]) if "errors" in ess else None,
+    }
+
+
+def _varies(values):
+    return bool(float(values.max()) > float(values.min()))
+
+
+def error_rate(prediction, problem):
+    """Share of the test points that are predicted wrongly."""
+    return float(np.mean(prediction["label"].values != problem.y_test))
