@@ -40,6 +40,8 @@ def next_query(prediction, asked=(), *, rng=None):
     """
     entropy = prediction["entropy"].values.copy()
     entropy[list(asked)] = -np.inf
+    if entropy.max(initial=-np.inf) == -np.inf:
+        raise ValueError(f"All {len(entropy)} points were asked for: there is none left to query.")
     best = np.flatnonzero(entropy == entropy.max())
     return int(best[0] if rng is None else rng.choice(best))
 
@@ -104,7 +106,14 @@ def learn_actively(
         raise ValueError(f'strategy must be "entropy" or "random", got {strategy!r}.')
     X, _ = as_inputs(X)
     codes = as_two_classes(y, len(X)).codes
-    y, y_test = np.asarray(y), np.asarray(y_test)
+    y, y_test = np.asarray(y).reshape(-1), np.asarray(y_test)
+    if y_test.shape != (len(X_test),):
+        raise ValueError(
+            f"y_test must have one label per row of X_test: expected the shape ({len(X_test)},), "
+            f"got {y_test.shape}."
+        )
+    if n_queries < 0:
+        raise ValueError(f"n_queries must not be negative, got {n_queries}.")
     if not 2 <= n_start <= len(X) - n_queries:
         raise ValueError(
             f"n_start must be at least 2 and leave n_queries = {n_queries} of {len(X)} points, "

@@ -9,10 +9,75 @@ import numpy as np
 import xarray as xr
 from arviz_stats.utils import ELPDDataLOO
 
+from bayeskernels.inputs import as_new_inputs
 from bayeskernels.outputs import flip_rates, output_blocks
 from bayeskernels.specification import specification_of
 
-__all__ = ["loo"]
+__all__ = ["loo", "monitor"]
+
+
+def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
+    """Quantities that tell whether chains have converged, in the form that ArviZ takes.
+
+    The coordinates of a direction depend on the order of the training points and mean nothing to
+    anybody. What counts are the outputs at some points and the number of training errors, which is
+    the slowest of all.
+
+    Parameters
+    ----------
+    model : pm.Model
+        A label-noise classifier.
+    idata : DataTree
+        Its posterior draws.
+    X : array_like of shape (n, p), optional
+        Points at which to watch the outputs, e.g. test points; those of training by default.
+    max_points : int, default 20
+        Watch at most so many points, evenly spaced.
+    progressbar : bool
+        Whether to show progress; only kernels with random hyperparameters take long.
+
+    Returns
+    -------
+    DataTree
+        With the group ``posterior``: ``output`` (dim ``point``, the rows of X), ``errors`` (number
+        of training labels that the draw contradicts), and all unknowns but the direction.
+
+    Examples
+    --------
+    >>> import arviz as az
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(60, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
+    >>> idata = bk.samplers.sample_directions(model, draws=500, random_seed=1)
+    >>> watched = bk.diagnostics.monitor(model, idata, max_points=3)
+    >>> az.summary(watched, kind="diagnostics").index.tolist()
+    ['output[0]', 'output[30]', 'output[59]', 'errors']
+    """
+    if max_points < 1:
+        raise ValueError(f"max_points must be at least 1, got {max_points}.")
+    specification = specification_of(model)
+    n_columns = specification.X.shape[1]
+    X = specification.X if X is None else as_new_inputs(X, n_columns)
+    rows = np.unique(np.linspace(0, len(X) - 1, min(max_points, len(X))).round().astype(int))
+    positive = (specification.codes == 1)[:, None]
+    errors = 0
+    for part, values in output_blocks(specification, idata, progressbar=progressbar):
+        errors += np.where(positive[part], values <= 0, values >= 0).sum(axis=0)
+    blocks = output_blocks(specification, idata, X[rows], progressbar=progressbar)
+    outputs = np.concatenate([values for _, values in blocks])
+    posterior = idata["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    watched = xr.Dataset(
+        {
+            "output": (("chain", "draw", "point"), outputs.T.reshape(*shape, len(rows))),
+            "errors": (("chain", "draw"), errors.reshape(shape).astype(float)),
+        },
+        coords={"chain": posterior["chain"], "draw": posterior["draw"], "point": rows},
+    )
+    for name, values in posterior.data_vars.items():
+        if "basis" not in values.dims:
+            watched[name] = values
+    return xr.DataTree.from_dict({"posterior": watched})
 
 
 def loo(model, idata, *, progressbar=True):

@@ -111,8 +111,8 @@ def factor_gram(gram, *, rank=None, method="cholesky"):
     gram = np.asarray(gram, dtype=np.float64)
     m = len(gram)
     check_gram(gram)
-    if rank is not None and not 1 <= rank:
-        raise ValueError(f"rank must be at least 1, got {rank}.")
+    if rank is not None:
+        check_rank(rank)
     if method == "eigen":
         factor = _eigen_factor(gram, m if rank is None else min(rank, m))
     elif method == "cholesky" and rank is not None and rank < m:
@@ -138,6 +138,12 @@ def check_gram(gram):
     if scale > (1 + 1e-7) * np.diag(gram).max(initial=0.0):
         raise _not_psd(1.0 - np.diag(gram).max() / scale)
     check_diagonal(np.diag(gram))
+
+
+def check_rank(rank):
+    """Refuse what cannot be a number of coordinates."""
+    if not isinstance(rank, int | np.integer) or rank < 1:
+        raise ValueError(f"rank must be a whole number of at least 1, got {rank!r}.")
 
 
 def check_diagonal(diagonal):
@@ -212,6 +218,7 @@ def pivoted_cholesky(diagonal, column, *, rank):
     """
     left = np.array(diagonal, dtype=np.float64)
     check_diagonal(left)
+    check_rank(rank)
     m = len(left)
     rank = min(rank, m)
     features = np.zeros((m, rank))

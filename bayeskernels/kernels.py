@@ -7,6 +7,7 @@ graph, which is needed when their hyperparameters are random variables.
 """
 
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import pymc as pm
@@ -40,7 +41,7 @@ def as_kernel(kernel, X, *, bias=0.0):
     -------
     Kernel
     """
-    if not np.isscalar(bias) or not np.isfinite(bias) or bias < 0:
+    if not isinstance(bias, Real) or not np.isfinite(bias) or bias < 0:
         raise ValueError(f"bias must be a number >= 0, got {bias!r}.")
     if kernel is None:
         if X is None:
@@ -136,9 +137,11 @@ class CovarianceKernel(Kernel):
     """A covariance function of ``pm.gp.cov``."""
 
     def __init__(self, covariance, n_features):
-        if covariance.input_dim not in (n_features, np.inf):
+        # A constant has no number of columns.
+        n_columns = getattr(covariance, "input_dim", np.inf)
+        if n_columns not in (n_features, np.inf):
             raise ValueError(
-                f"The kernel was made for {covariance.input_dim} input columns, X has {n_features}."
+                f"The kernel was made for {n_columns} input columns, X has {n_features}."
             )
         self.covariance = covariance
         self.n_features = n_features

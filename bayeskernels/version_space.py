@@ -1,7 +1,10 @@
 """Points inside a version space: weight vectors that classify every training point correctly."""
 
+import warnings
+
 import numba
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 __all__ = ["find_consistent_direction"]
@@ -72,7 +75,10 @@ def find_consistent_direction(features, is_positive, *, max_updates=None):
     w = alpha @ units
     if not (units @ w > 0).all():
         svm = SVC(kernel="precomputed", C=1e10, tol=1e-6, max_iter=10_000_000)
-        svm.fit(gram * np.outer(signs, signs), signs)
+        with warnings.catch_warnings():
+            # Whether it got anywhere is seen from the signs below.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(gram * np.outer(signs, signs), signs)
         alpha = np.zeros(len(gram))
         alpha[svm.support_] = np.abs(svm.dual_coef_[0])
         w = alpha @ units

@@ -20,7 +20,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.samplers import simulate_kernel_gibbs, simulate_refractive_billiard
+from bayeskernels.samplers import (
+    RefractiveBilliard,
+    simulate_kernel_gibbs,
+    simulate_refractive_billiard,
+)
+from bayeskernels.samplers.refractive_billiard import wall_gram
 
 #: Problem and training points of the contests; sonar has 208 points, 20 of them are for testing.
 SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]
@@ -86,12 +91,14 @@ class Bench:
         )
 
 
-def bare_billiard(problem, *, seconds, sweeps=1, name="RefractiveBilliard"):
+def bare_billiard(problem, *, seconds, sweeps=1, name="RefractiveBilliard", gram=None):
     """RefractiveBilliard without PyMC."""
 
     def run(start, n_draws, rng):
         began = clock()
-        path = simulate_refractive_billiard(problem.walls, start, n_draws, rng=rng, sweeps=sweeps)
+        path = simulate_refractive_billiard(
+            problem.walls, start, n_draws, rng=rng, sweeps=sweeps, gram=gram
+        )
         took = clock() - began
         outputs = problem.outputs(path.draws)
         return Stretch(outputs, path.errors, took, n_draws * sweeps, int(path.events.sum()))
@@ -196,7 +203,7 @@ def measure_pymc(bench):
     cases += [("waveform", 1000, 0.8)]
     for name, m, target in cases:
         for problem in bench.problems([(name, m)], [0.1]):
-            sweeps = default_sweeps(problem.walls.n_walls)
+            sweeps = default_sweeps(problem)
             scores = bench.contest(
                 "pymc",
                 problem,
@@ -219,6 +226,13 @@ def measure_pymc(bench):
             bench.add(
                 "pymc",
                 problem,
+                "microseconds per draw that are PyMC's and the step's",
+                1e6 * (ours.seconds / ours.draws - sweeps * bare.seconds / bare.steps),
+                note=f"of {1e6 * ours.seconds / ours.draws:,.0f}",
+            )
+            bench.add(
+                "pymc",
+                problem,
                 "outputs ESS/s, share of bare",
                 ours.output_rate / bare.output_rate,
                 target,
@@ -235,9 +249,11 @@ def measure_pymc(bench):
             )
 
 
-def default_sweeps(n_walls):
+def default_sweeps(problem):
     """Trajectories per draw that RefractiveBilliard chooses by itself."""
-    return int(np.clip(round(1000 / n_walls), 1, 10))
+    with problem.model():
+        step = RefractiveBilliard()
+    return step._make_sampler(problem.walls, np.ones(problem.walls.dimension)).sweeps
 
 
 def measure_metropolis(bench):
@@ -328,20 +344,24 @@ def measure_events(bench):
         for m in sizes:
             [problem] = bench.problems([(name, m)], [0.1])
             bench.say(f"events: {problem}")
-            contender = bare_billiard(problem, seconds=bench.scaled(3.0))
-            contender.min_draws = contender.pilot = 10
-            scores = bench.contest("events", problem, [contender])
-            score = scores["RefractiveBilliard"]
+            n_walls = problem.walls.n_walls
+            [start] = problem.equilibrium_draws(1, bench.rng, burn_in=20, apart=1)
+            contender = bare_billiard(problem, seconds=0, gram=wall_gram(problem.walls.normals))
+            pilot = contender.run(start, 10, bench.rng)
+            n_draws = max(10, int(bench.scaled(2.0) / pilot.seconds * 10))
+            runs = [contender.run(start, n_draws, bench.rng) for _ in range(bench.rounds)]
+            costs = [1e9 * run.seconds / run.events / n_walls for run in runs]
             bench.add(
                 "events",
                 problem,
                 "ns per event and wall",
-                1e9 * score.seconds / score.events / problem.walls.n_walls,
+                np.median(costs),
                 4,
                 at_most=True,
-                note=f"{score.events / score.steps:,.0f} events a trajectory, "
+                note=f"{min(costs):.2f} to {max(costs):.2f}; "
+                f"{runs[0].events / runs[0].steps:,.0f} events a trajectory, "
                 f"rank {problem.walls.dimension}",
-                details=score.as_dict(),
+                details={"costs": costs},
             )
 
 
@@ -353,7 +373,7 @@ def measure_large(bench):
             problem = f"{name} m={m} q=0.1"
             bench.say(f"large: {problem}")
             child = Path(__file__).with_name("_large_set.py")
-            draws = 400 if m == 1000 else 200
+            draws = 400 if bench.quick else 1000 if m == 1000 else 500
             done = subprocess.run(
                 [sys.executable, str(child), name, str(m), str(draws)],
                 capture_output=True,

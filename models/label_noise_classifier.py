@@ -106,7 +106,8 @@ def label_noise_classifier(
                     feature_map.factor.discarded,
                 )
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
-        model.add_coord("basis", length=features.shape[1])
+        # Not features.shape[1]: PyMC would warn that w depends on X whenever X is set anew.
+        model.add_coord("basis", length=len(X) if feature_map is None else feature_map.rank)
         start = "prior"
         is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
         if any(is_zero):

@@ -1,8 +1,16 @@
 """Errors of several methods over one shared parameter (KGS, Figure 4)."""
 
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 
-from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, SERIES_MARKERS, as_axes
+from bayeskernels.plots.style import (
+    INK,
+    QUIET,
+    SERIES_COLORS,
+    SERIES_MARKERS,
+    as_axes,
+    legend_below,
+)
 
 __all__ = ["generalisation"]
 
@@ -64,5 +72,6 @@ def generalisation(results, *, x="noise", reference=None, reference_label=None, 
         ax.axhline(reference, color=INK, linewidth=1, linestyle=":", label=reference_label)
     ax.set(xlabel=x, ylabel="generalisation error")
     ax.grid(color=QUIET, alpha=0.25)
-    ax.legend(frameon=False, fontsize="small")
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
+    legend_below(ax, columns=2)
     return ax

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes
 
@@ -49,6 +49,7 @@ def active_learning(curves, *, ax=None):
             )
     ax.set(xlabel="number of labels", ylabel="test error")
     ax.set_ylim(bottom=0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.grid(color=QUIET, alpha=0.25)
     ax.legend(frameon=False, title="queries by")

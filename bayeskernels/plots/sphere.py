@@ -89,6 +89,7 @@ def log_posterior_sphere(
             markerfacecolor=CLASS_COLORS[1],
             markeredgecolor="white",
             label="true classifier",
+            zorder=4,
         )
     ax.set(xlabel="latitude", ylabel="longitude", xlim=(0, 2 * np.pi), ylim=(0, np.pi))
     ax.set_xticks([0, np.pi, 2 * np.pi], ["0", "π", "2π"])
@@ -98,7 +99,9 @@ def log_posterior_sphere(
         bar = ax.figure.colorbar(field, ax=ax, pad=0.02)
         bar.set_label("log posterior per point")
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(loc="upper left", fontsize="small", framealpha=0.9)
+        ax.legend(
+            loc="upper left", fontsize="small", frameon=True, facecolor="white", framealpha=0.9
+        )
     return ax
 
 
@@ -170,10 +173,11 @@ def _surface(longitude, latitude, values, ax):
         antialiased=False,
         rasterized=True,
     )
-    ax.set(xlabel="longitude", ylabel="latitude", zlabel="log posterior per point")
+    for axis, name in zip("xyz", ("longitude", "latitude", "log posterior per point"), strict=True):
+        getattr(ax, f"set_{axis}label")(name, fontsize="medium")
     ax.set_xticks([0, np.pi / 2, np.pi], ["0", "π/2", "π"])
     ax.set_yticks([0, np.pi, 2 * np.pi], ["0", "π", "2π"])
-    ax.tick_params(labelsize="small", pad=0)
+    ax.tick_params(labelsize="small", pad=1)
     ax.view_init(elev=38, azim=-55)
     ax.set_box_aspect((1, 1.5, 0.8), zoom=0.9)
     return ax

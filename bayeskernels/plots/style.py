@@ -5,6 +5,7 @@ have the blue and the vermilion among them, and a marker each, so that they diff
 """
 
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.transforms import ScaledTranslation
 
 __all__ = [
     "CLASS_COLORS",
@@ -54,13 +55,17 @@ def as_axes(ax, *, figsize=(5.2, 4.2), projection=None):
 
 
 def legend_below(ax, *, columns=3):
-    """Put the legend under the axes, where it covers no data."""
+    """Put the legend under the axes and their label, where it covers no data."""
+    lines = ax.xaxis.label.get_size() + ax.xaxis.get_major_ticks()[0].label1.get_size()
+    below = ScaledTranslation(0, -(1.25 * lines + 8) / 72, ax.figure.dpi_scale_trans)
     ax.legend(
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + below,
         ncols=columns,
         frameon=False,
         handletextpad=0.3,
         columnspacing=1.2,
+        borderaxespad=0.0,
         fontsize="small",
     )

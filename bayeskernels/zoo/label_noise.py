@@ -38,8 +38,8 @@ def unevenly_noisy_moons():
     return Problem(
         name="two moons, 2% / 25% flipped",
         description="140 points of two interleaved half circles. One label in four of the lower "
-        f"moon was turned over, one in fifty of the upper moon: {flipped.sum()} in all. Test labels "
-        "are clean.",
+        "moon was turned over and one in fifty of the upper moon, as far as chance had it: "
+        f"{flipped.sum()} in all. Test labels are clean.",
         X=X,
         y=noisy,
         X_test=X_test,
@@ -54,7 +54,7 @@ def clean_moons():
     X_test, y_test = make_two_moons(1000, scatter=0.1, random_seed=32)
     return Problem(
         name="two moons, separable",
-        description="60 points of two half circles that a smooth curve separates, no label flipped.",
+        description="60 points of two half circles that a smooth curve separates; no flips.",
         X=X,
         y=y,
         X_test=X_test,
@@ -119,7 +119,7 @@ def label_noise(problem):
 
 @register(
     name="label-noise-kernel-gibbs",
-    title="Label-noise classifier",
+    title="Label-noise classifier, as in the paper",
     source="KGS",
     steps=["KernelGibbs"],
     load=noisy_moons,
@@ -202,8 +202,8 @@ def label_noise_by_class(problem):
     steps=["RefractiveBilliard", "Slice"],
     load=overlapping_arches,
     notebook=NOTEBOOK,
-    draws=400,
-    tune=200,
+    draws=1000,
+    tune=300,
 )
 def label_noise_with_random_kernel(problem):
     """The width of the Gaussian kernel has a log-normal prior and is sampled along.

@@ -11,7 +11,7 @@ import xarray as xr
 from bayeskernels.outputs import output_blocks
 from bayeskernels.specification import specification_of
 
-__all__ = ["error_counts", "measure_convergence", "monitor_classifier", "error_rate"]
+__all__ = ["error_counts", "error_rate", "measure_convergence", "monitor_classifier"]
 
 #: Outputs are watched at this many test points.
 N_POINTS = 25

@@ -51,6 +51,9 @@ class ZooEntry:
     evidence : callable or None
         ``evidence(model, idata, random_seed)`` returns an object with ``log_evidence`` and
         ``mcse``.
+    figures : tuple of FigureOf, or None
+        What the report shows, see :mod:`bayeskernels.zoo.figures`; None stands for the figures of a
+        classifier.
     """
 
     name: str
@@ -68,6 +71,7 @@ class ZooEntry:
     monitor: Callable = monitor_classifier
     test_error: Callable = error_rate
     evidence: Callable | None = None
+    figures: tuple | None = None
 
 
 def register(*, name, title, source, steps, load, **options):

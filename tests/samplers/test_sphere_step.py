@@ -135,10 +135,10 @@ def test_choice_of_the_step(noisy, random_kernel):
 
 
 def test_noise_with_another_prior_goes_to_nuts(moons):
-    model = bk.models.label_noise_classifier(*moons, noise=pm.Beta.dist(2, 8))
+    model = bk.models.label_noise_classifier(*moons, noise=pm.Uniform.dist(0, 0.3))
     assert assigned(model) == {
         "w_unitvector__": "RefractiveBilliard",
-        "noise_logodds__": "NUTS",
+        "noise_interval__": "NUTS",
     }
 
 
@@ -232,13 +232,13 @@ def test_random_kernel_is_sampled(random_kernel):
     outputs = pm.pytensorf.compile(inputs, f, **PLAIN)
     codes = bk.specification_of(random_kernel).codes
     posterior = idata.posterior.isel(chain=0)
-    flips = idata.sample_stats["flip_rate_flips"].values[0]
     errors = [
         np.sum((outputs(np.log(ls), w) > 0) != codes)
         for ls, w in zip(posterior["ls"].values, posterior["w"].values, strict=True)
     ]
+    # The length scale may have moved after the direction: alike, not equal.
     assert np.ptp(errors) > 0
-    assert set(flips) & set(errors)
+    assert abs(np.mean(errors) - float(idata.sample_stats["refractive_errors"].mean())) < 1.0
 
 
 def test_progress_columns_exist_in_the_statistics():

@@ -1,0 +1,22 @@
+"""Tables and figures of the papers, computed again.
+
+``bayeskernels reproduce NAME`` runs one. A reproduction joins by
+:func:`~bayeskernels.reproduction.registry.register`, in a file that is imported below.
+"""
+
+from bayeskernels.reproduction import kgs_figure_4  # noqa: F401  (registers itself)
+from bayeskernels.reproduction.registry import (
+    Reproduction,
+    all_reproductions,
+    find_reproduction,
+    register,
+)
+from bayeskernels.reproduction.repetitions import run_repetitions
+
+__all__ = [
+    "Reproduction",
+    "all_reproductions",
+    "find_reproduction",
+    "register",
+    "run_repetitions",
+]

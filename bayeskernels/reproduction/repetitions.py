@@ -1,0 +1,102 @@
+"""Repetitions of an experiment: in parallel, and not done again when a run is taken up later."""
+
+import json
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+__all__ = ["run_repetitions"]
+
+
+def run_repetitions(function, n_repetitions, *, settings, out=None, jobs=1, on_done=None):
+    """Call ``function(number, **settings)`` for every number of repetition.
+
+    Parameters
+    ----------
+    function : callable
+        Returns a record that JSON can hold. It must depend on its arguments only.
+    n_repetitions : int
+    settings : dict
+        Keywords of ``function``, ready for JSON.
+    out : path, optional
+        File with one line for each finished repetition. Those that it holds are not done again, and
+        every new one is added as soon as it is finished.
+    jobs : int
+        Processes, as for joblib: -1 is one for each core. Another joblib back end, a Dask cluster
+        say, can be chosen around the call by ``joblib.parallel_config``.
+    on_done : callable, optional
+        Called without arguments for each repetition, found or computed.
+
+    Returns
+    -------
+    list of dict
+        In the order of the numbers, whatever the order of computation.
+
+    Raises
+    ------
+    ValueError
+        If the file holds repetitions with other settings.
+
+    Examples
+    --------
+    >>> def square(number, power):
+    ...     return {"value": number**power}
+    >>> run_repetitions(square, 3, settings={"power": 2})
+    [{'value': 0}, {'value': 1}, {'value': 4}]
+    """
+    settings = json.loads(json.dumps(settings))
+    done = {} if out is None else _read(Path(out), settings)
+    done = {number: record for number, record in done.items() if number < n_repetitions}
+    for _ in done:
+        if on_done is not None:
+            on_done()
+    missing = [number for number in range(n_repetitions) if number not in done]
+    pool = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    for number, record in pool(delayed(_call)(function, n, settings) for n in missing):
+        done[number] = record
+        if out is not None:
+            _append(Path(out), settings, number, record)
+        if on_done is not None:
+            on_done()
+    return [done[number] for number in range(n_repetitions)]
+
+
+def _call(function, number, settings):
+    return number, function(number, **settings)
+
+
+def _read(path, settings):
+    """Finished repetitions of a file, by number."""
+    if not path.exists():
+        return {}
+    done = {}
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for row, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            number, record, theirs = entry["repetition"], entry["result"], entry["settings"]
+        except (ValueError, KeyError, TypeError):
+            if row == len(lines) and not line.endswith("\n"):
+                break  # The run before was stopped while it wrote this line.
+            raise ValueError(
+                f"Line {row} of {path} is no finished repetition. Give another --out."
+            ) from None
+        if theirs != settings:
+            names = [k for k in sorted(settings | theirs) if theirs.get(k) != settings.get(k)]
+            raise ValueError(
+                f"{path} holds repetitions with other settings ({', '.join(names)}). "
+                "Give another --out."
+            )
+        done[number] = record
+    return done
+
+
+def _append(path, settings, number, record):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = {"repetition": number, "settings": settings, "result": record}
+    with path.open("a+b") as file:
+        # Cut off what a stopped run may have left behind its last whole line.
+        file.seek(0)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.write(json.dumps(entry).encode() + b"\n")

@@ -1,0 +1,45 @@
+import numpy as np
+import pymc as pm
+import pytest
+
+from bayeskernels.testing import check_kernel
+
+X = np.random.default_rng(0).standard_normal((15, 3))
+
+
+def test_good_kernels():
+    assert check_kernel(pm.gp.cov.ExpQuad(3, ls=1.0), X).rank == 15
+    assert check_kernel(lambda A, B: A @ B.T, X).rank == 3
+    report = check_kernel(X @ X.T)
+    assert (report.n_points, report.rank) == (15, 3)
+    assert report.smallest_eigenvalue > -1e-10
+    assert np.isclose(report.largest_eigenvalue, np.linalg.norm(X, 2) ** 2)
+
+
+def overwrites(A, B):
+    values = A @ B.T
+    A += 1.0
+    return values
+
+
+BAD = {
+    "shape": (lambda A, B: A @ A.T, "shape"),
+    "vector": (lambda A, B: A[:, 0], "shape"),
+    "asymmetric": (lambda A, B: A @ B.T + A[:, :1], "differ by up to"),
+    "indefinite": (lambda A, B: np.tanh(A @ B.T - 1), "positive semidefinite"),
+    "NaN": (lambda A, B: np.full((len(A), len(B)), np.nan), "finite"),
+    "depends on the other points": (
+        lambda A, B: (A - A.mean(0)) @ (B - B.mean(0)).T,
+        "part of k",
+    ),
+    "overwrites": (overwrites, "leave its inputs alone"),
+    "indefinite matrix": (np.array([[1.0, 2.0], [2.0, 1.0]]), "eigenvalue -1"),
+    "not square": (np.ones((2, 3)), "square"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_fault_is_named(name):
+    kernel, message = BAD[name]
+    with pytest.raises(AssertionError, match=message):
+        check_kernel(kernel, X.copy())
