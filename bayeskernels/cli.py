@@ -1,14 +1,13 @@
 """The command line: ``bayeskernels zoo | reproduce | bench``."""
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from bayeskernels import benchmarking
 from bayeskernels.reproduction import all_reproductions, find_reproduction
+from bayeskernels.terminal import make_console, refuse_unwritable, write_json
 from bayeskernels.zoo.command import add_zoo_arguments, run_zoo_command
 
 __all__ = ["main"]
@@ -114,7 +113,7 @@ def _add_reproduce(commands):
 
 
 def _list_reproductions(options):
-    console = Console()
+    console = make_console()
     for entry in all_reproductions():
         console.print(f"[bold]{entry.name}[/]  {entry.title} ({entry.source.key})")
     console.print("\nRun one with: bayeskernels reproduce NAME (options: NAME --help)")
@@ -123,7 +122,9 @@ def _list_reproductions(options):
 def _reproduce(options):
     if options.jobs == 0:
         raise ValueError("--jobs must be at least 1, or -1 for all cores.")
-    record = find_reproduction(options.table).run(options, Console(stderr=options.json == "-"))
+    refuse_unwritable(options.json)
+    refuse_unwritable(options.out)
+    record = find_reproduction(options.table).run(options, make_console(stderr=options.json == "-"))
     write_json(options.json, record)
 
 
@@ -144,19 +145,8 @@ def _bench(options):
     scripts = benchmarking.find_benchmarks()
     if options.name is not None:
         return benchmarking.run_benchmark(scripts, options.name, options.arguments)
-    console = Console()
+    console = make_console()
     for name, script in scripts.items():
         console.print(f"[bold]{name}[/]  {benchmarking.describe(script)}")
     console.print("\nRun one with: bayeskernels bench NAME")
     return 0
-
-
-def write_json(target, record):
-    """Write a record to a file, to the standard output ("-"), or nowhere (None)."""
-    if target is None:
-        return
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if target == "-":
-        sys.stdout.write(text)
-    else:
-        Path(target).write_text(text, encoding="utf-8")

@@ -52,8 +52,8 @@ def label_noise_classifier(
     noise : float, pair, "infer" or prior, default "infer"
         Probability q that a label is flipped, in [0, 1/2). Zero allows no error: the version space.
         "infer" gives it a uniform prior on (0, 1/2); any PyMC prior on that interval may be given,
-        as ``FlipRate.dist(1, 9)`` or as a variable of the model in context. A pair holds the rates of
-        the negative and the positive class, each in one of these forms.
+        as ``FlipRate.dist(1, 9)`` or as a variable of the model in context. A pair holds the rates
+        of the negative and the positive class, each in one of these forms.
     bias : float, default 0
         Constant added to the kernel, which gives the classifier an offset. The papers have none.
     rank : int, optional
@@ -243,8 +243,8 @@ def _check_support(prior):
         return
     if mass_below < 1 - 1e-9:
         raise ValueError(
-            f"A prior of the flip rate must lie within (0, 1/2), this one has {1 - mass_below:.2g} of "
-            "its mass beyond. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
+            f"A prior of the flip rate must lie within (0, 1/2), this one has {1 - mass_below:.2g} "
+            "of its mass beyond. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
             "distribution cut off at 1/2, or pm.Truncated.dist(prior, upper=0.5)."
         )
 

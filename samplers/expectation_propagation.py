@@ -1,4 +1,4 @@
-r"""Expectation propagation for piecewise constant posteriors of a direction (Minka 2001, chapter 5).
+r"""Expectation propagation for piecewise constant posteriors (Minka 2001, chapter 5).
 
 Not a sampler but the deterministic rival of one: with its length made free the direction is
 :math:`z \sim N(0, I)`, every wall is a likelihood term of the output :math:`f_i = \langle n_i, z
@@ -176,7 +176,7 @@ def propagate_expectations(walls, *, tolerance=1e-8, max_sweeps=200, damping=1.0
 
 
 def _posterior(gram, precision, shift):
-    """Covariance and mean of the outputs from scratch, against drift; precisions may be negative."""
+    """Covariance and mean of the outputs from scratch; precisions may be negative."""
     system = np.eye(len(gram)) + gram * precision
     covariance = np.linalg.solve(system, gram)
     covariance = 0.5 * (covariance + covariance.T)

@@ -1,8 +1,8 @@
 r"""Motion between walls: the inner loop that all billiards share.
 
 A point moves on the great circle of its position and velocity, so its outputs at the walls turn:
-:math:`f(t) = f \cos t + g \sin t`. At a wall it passes or is reflected, which adds a multiple of one
-column of the Gram matrix of the normals to g. Position and velocity themselves are not touched on
+:math:`f(t) = f \cos t + g \sin t`. At a wall it passes or is reflected, which adds a multiple of
+one column of the Gram matrix of the normals to g. Position and velocity themselves are not touched on
 the way: a kick c along normal n at the time t contributes :math:`c \sin(T-t)\, n` to the position
 at the end T, :math:`c \cos(T-t)\, n` to the velocity and :math:`c (1 - \cos(T-t))\, n` to the
 integral of the position over time. The loop only adds up these weights, wall by wall.

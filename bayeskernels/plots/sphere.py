@@ -85,7 +85,7 @@ def log_posterior_sphere(
             longitude_star,
             linestyle="none",
             marker="*",
-            markersize=15,
+            markersize=12,
             markerfacecolor=CLASS_COLORS[1],
             markeredgecolor="white",
             label="true classifier",

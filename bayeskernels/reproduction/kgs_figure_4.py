@@ -14,7 +14,7 @@ from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.repetitions import run_repetitions
 from bayeskernels.samplers import sample_directions
 
-__all__ = ["LEVELS", "compare_once", "reproduce_figure", "summarise"]
+__all__ = ["LEVELS", "compare_once", "reproduce_figure", "summarise", "svm_without_bias"]
 
 #: The abscissa: assumed noise q of the Bayes point machine, slack penalty lambda of the SVMs.
 LEVELS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
@@ -53,7 +53,7 @@ def compare_once(number, *, seed, draws=100, n_train=100, n_test=1000, levels=LE
         for level in levels:
             labels = {
                 "bpm": _bayes_point_labels(X, y, X_test, level, draws, chain),
-                "svm": _svm_labels(X, y, X_test, level),
+                "svm": svm_without_bias(level).fit(X, y).predict(X_test),
                 "svm_bias": _svm_with_bias_labels(X, y, X_test, level),
             }
             for name, predicted in labels.items():
@@ -76,12 +76,16 @@ def _bayes_point_labels(X, y, X_test, noise, draws, rng):
     return bayes_point(model, idata).predict(X_test)
 
 
-def _svm_labels(X, y, X_test, slack):
-    """Without bias: a hard margin under k + lambda I is a squared hinge with C = 1 / (2 lambda)."""
-    svm = LinearSVC(
-        loss="squared_hinge", dual=False, fit_intercept=False, C=0.5 / slack, max_iter=10_000
+def svm_without_bias(slack, **options):
+    """SVM without bias: a hard margin under k + lambda I is a squared hinge, C = 1 / (2 lambda)."""
+    return LinearSVC(
+        loss="squared_hinge",
+        dual=False,
+        fit_intercept=False,
+        C=0.5 / slack,
+        max_iter=10_000,
+        **options,
     )
-    return svm.fit(X, y).predict(X_test)
 
 
 def _svm_with_bias_labels(X, y, X_test, slack):
@@ -103,7 +107,9 @@ def summarise(records, levels=LEVELS):
     -------
     dict
         ``levels``, ``mean`` and ``standard_error`` by contender, ``bpm_below_both`` by level,
-        ``reproduced`` and ``bpm_spread`` (largest less smallest mean error of the BPM).
+        ``reproduced``, ``bpm_spread`` (largest less smallest mean error of the BPM), and ``gain``:
+        by how much the BPM is better than each SVM over all levels, with the standard error of the
+        differences on the same data sets.
     """
     errors = {name: np.array([record[name] for record in records]) for name in CONTENDERS}
     n = len(records)
@@ -124,7 +130,16 @@ def summarise(records, levels=LEVELS):
         "bpm_below_both": below.tolist(),
         "reproduced": bool(below.all()),
         "bpm_spread": float(np.ptp(mean["bpm"])),
+        "gain": {name: _paired_gain(errors, name) for name in ("svm", "svm_bias")},
     }
+
+
+def _paired_gain(errors, rival):
+    """Mean difference of error on the same data, and its standard error."""
+    differences = (errors[rival] - errors["bpm"]).mean(axis=1)
+    n = len(differences)
+    standard_error = float(differences.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+    return {"mean": float(differences.mean()), "standard_error": standard_error}
 
 
 def _add_arguments(parser):
@@ -184,6 +199,10 @@ def _errors_table(summary):
     return table
 
 
+def _points(gain):
+    return _percent(gain["mean"], gain["standard_error"])
+
+
 def _percent(mean, standard_error):
     error = "" if standard_error is None else f" ± {100 * standard_error:.2f}"
     return f"{100 * mean:.2f}{error}"
@@ -196,7 +215,9 @@ def _claims_table(summary):
     n_below = sum(summary["bpm_below_both"])
     table.add_row(
         "the BPM outperformed the SVM irrespective of the chosen level of regularisation",
-        f"BPM below both SVMs at {n_below} of {len(summary['levels'])} levels",
+        f"BPM below both SVMs at {n_below} of {len(summary['levels'])} levels; on the same data "
+        f"its error is lower by {_points(summary['gain']['svm'])} points than without bias, by "
+        f"{_points(summary['gain']['svm_bias'])} than with bias",
         "yes" if summary["reproduced"] else "no",
     )
     gaps = [
@@ -207,6 +228,6 @@ def _claims_table(summary):
         "the BPM appears to be quite robust w.r.t. the choice of q",
         f"its error varies by {100 * summary['bpm_spread']:.2f} points over q; the nearest SVM is "
         f"{100 * min(gaps):.2f} points above it",
-        "yes" if summary["bpm_spread"] < max(gaps) else "no",
+        "yes" if summary["bpm_spread"] < min(gaps) else "no",
     )
     return table

@@ -1,17 +1,14 @@
 """``bayeskernels zoo``: arguments, progress, table, JSON and report."""
 
 import datetime
-import json
-import os
-import sys
 import time
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bayeskernels.terminal import WIDE, make_console, refuse_unwritable, write_json
 from bayeskernels.zoo.registry import all_entries, find_entry
 from bayeskernels.zoo.running import CHAINS, run_zoo
 from bayeskernels.zoo.table import COLUMNS, cells
@@ -20,9 +17,6 @@ __all__ = ["add_zoo_arguments", "run_zoo_command"]
 
 #: Above this R-hat a run is not to be trusted.
 POOR_R_HAT = 1.05
-
-#: Characters that the table wants; where there is no terminal (a log, a pipe) it gets them.
-WIDE = 120
 
 
 def add_zoo_arguments(parser):
@@ -73,8 +67,8 @@ def run_zoo_command(options):
         value = getattr(options, name)
         if value is not None and value < least:
             raise ValueError(f"--{name} must be at least {least}, got {value}.")
-    for target in (options.report, options.json if options.json != "-" else None):
-        _refuse_unwritable(target)
+    refuse_unwritable(options.report)
+    refuse_unwritable(options.json)
     start = time.perf_counter()
     with _progress(console) as progress:
         results = list(
@@ -97,14 +91,6 @@ def run_zoo_command(options):
     _write_json(options, results)
 
 
-def make_console(*, stderr=False):
-    """Console that is wide enough for tables where nobody has set a width."""
-    console = Console(stderr=stderr)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(stderr=stderr, width=WIDE)
-    return console
-
-
 def _render(results, seed, progress):
     # Matplotlib is wanted for reports only, and takes its time to load.
     import matplotlib
@@ -113,17 +99,6 @@ def _render(results, seed, progress):
     from bayeskernels.zoo.report import render_report
 
     return render_report(results, random_seed=seed, progress=progress)
-
-
-def _refuse_unwritable(target):
-    """Better before the run than after it."""
-    if target is None:
-        return
-    folder = Path(target).resolve().parent
-    if not folder.is_dir():
-        raise ValueError(f"There is no folder {folder} to write {Path(target).name} into.")
-    if Path(target).is_dir():
-        raise ValueError(f"{target} is a folder; expected the name of a file.")
 
 
 def _progress(console):
@@ -138,9 +113,9 @@ def _progress(console):
 
 
 def _list(entries):
-    table = Table(title="The zoo")
+    table = Table(title="The zoo", box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("name", "model", "paper", "step method", "notebook"):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title in ("name", "notebook"))
     for entry in entries:
         table.add_row(
             entry.name,
@@ -166,6 +141,7 @@ def _table(results, width):
             heading,
             justify="right" if is_number else "left",
             no_wrap=is_number,
+            min_width=18 if title == "step method" else None,
             overflow="fold",
         )
     for result in results:
@@ -200,8 +176,4 @@ def _write_json(options, results):
         "versions": installed_versions(),
         "models": [result.as_dict() for result in results],
     }
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if options.json == "-":
-        sys.stdout.write(text)
-    else:
-        Path(options.json).write_text(text, encoding="utf-8")
+    write_json(options.json, record)

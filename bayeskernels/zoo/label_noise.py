@@ -50,8 +50,8 @@ def unevenly_noisy_moons():
 
 def clean_moons():
     """Two moons that a smooth curve separates."""
-    X, y = make_two_moons(60, scatter=0.1, random_seed=31)
-    X_test, y_test = make_two_moons(1000, scatter=0.1, random_seed=32)
+    X, y = make_two_moons(60, scatter=0.16, random_seed=31)
+    X_test, y_test = make_two_moons(1000, scatter=0.16, random_seed=32)
     return Problem(
         name="two moons, separable",
         description="60 points of two half circles that a smooth curve separates; no flips.",

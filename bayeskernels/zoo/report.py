@@ -96,7 +96,7 @@ def _facts(result):
     ]
     auc = flip_auc(result)
     if auc is not None:
-        facts.append(("flips found, ROC AUC", f"{auc:.3f}"))
+        facts.append(("ROC AUC of flips", f"{auc:.3f}"))
     shown = headline_quantities(result)
     if "errors" in result.watched:
         facts.append(("training errors", f"{float(result.watched['errors'].mean()):.1f}"))

@@ -377,7 +377,7 @@ def test_rank_with_a_random_kernel():
 
 def test_prior_of_another_model():
     with pm.Model():
-        q = pm.Beta("q", 1, 9)
+        q = pm.Uniform("q", 0, 0.5)
     with pytest.raises(ValueError, match="another model"):
         label_noise_classifier(X, Y, noise=q)
 

@@ -130,7 +130,9 @@ class Loop:
         pytest.param(True, id="rates by class", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("step_class", [RefractiveBilliard, KernelGibbs])
+@pytest.mark.parametrize(
+    "step_class", [RefractiveBilliard, pytest.param(KernelGibbs, marks=pytest.mark.slow)]
+)
 def test_simulation_based_calibration(step_class, pair):
     """Ranks are uniform: chi-square, false-alarm rate 1e-3 shared by the quantities."""
     loop = Loop(step_class, sweeps=8 if step_class is RefractiveBilliard else 25, pair=pair)

@@ -159,7 +159,7 @@ class FixedRandomness(Walk):
 
 class TooWide(Walk):
     def noise(self):
-        return 1.1 * super().noise()
+        return 1.2 * super().noise()
 
 
 class Compound(Walk):
@@ -190,7 +190,7 @@ FAULTS = {
 def test_fault_is_named(model, faulty):
     means = MEANS if faulty is TooWide else None
     with pytest.raises(AssertionError, match=FAULTS[faulty]):
-        check_sampler(faulty, model=model, parallel=False, exact_means=means, draws=2000)
+        check_sampler(faulty, model=model, parallel=False, exact_means=means, draws=800)
 
 
 def test_disagreement_with_the_reference(model):
@@ -201,7 +201,7 @@ def test_disagreement_with_the_reference(model):
             parallel=False,
             agreement={"square": lambda p: p["x"][..., 0] ** 2},
             reference=TooWide,
-            draws=2000,
+            draws=800,
         )
 
 
@@ -210,6 +210,8 @@ def test_slow_chains_are_not_judged(model):
         check_sampler(Walk, model=model, parallel=False, exact_means=MEANS, draws=10, tune=0)
 
 
-def test_steps_of_pymc(model):
-    """Metropolis conforms; Slice carries its tuned width into the next chain (PyMC 6.3)."""
-    check_sampler(lambda: pm.Metropolis([model["x"]]), model=model, stat_prefix="", parallel=False)
+def test_step_of_pymc(model):
+    """Metropolis on a scalar conforms (on vectors its order of coordinates survives a chain)."""
+    check_sampler(
+        lambda: pm.Metropolis([model["other"]]), model=model, stat_prefix="", parallel=False
+    )

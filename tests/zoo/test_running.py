@@ -1,0 +1,93 @@
+import dataclasses
+import json
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bayeskernels.zoo import find_entry, run_entry, run_zoo
+from bayeskernels.zoo.table import COLUMNS, DASH, cells
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run_entry(find_entry("label-noise"), draws=150, chains=2)
+
+
+def test_numbers_of_a_run(result):
+    assert result.r_hat < 1.1
+    assert result.ess > 50
+    assert result.ess_errors > 20
+    assert result.ess_per_second > 0
+    assert result.test_error < 0.1
+    assert result.log_evidence is None
+    assert dict(result.watched.sizes) == {"chain": 2, "draw": 150, "point": 25}
+
+
+def test_watched_outputs_belong_to_their_chain_and_draw(result):
+    w = result.idata["posterior"]["w"]
+    features = result.model.bayeskernels_specification.feature_map(result.problem.X_test[:25])
+    expected = w.values @ features.T
+    np.testing.assert_allclose(result.watched["output"].values, expected, atol=1e-12)
+
+
+def test_the_seed_decides(result):
+    entry = find_entry("label-noise")
+    again = run_entry(entry, draws=20, chains=1)
+    other = run_entry(entry, draws=20, chains=1, random_seed=2)
+    same = run_entry(entry, draws=20, chains=1)
+    assert (again.watched["output"].values == same.watched["output"].values).all()
+    assert (again.watched["output"].values != other.watched["output"].values).any()
+
+
+def test_record_is_plain_json(result):
+    record = result.as_dict()
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["steps"] == ["RefractiveBilliard"]
+    assert record["log_evidence"] is None
+
+
+def test_row_of_the_table(result):
+    row = cells(result)
+    assert len(row) == len(COLUMNS)
+    assert row[3] == "2 × 150"
+    assert row[-1] == DASH
+
+
+def test_version_space_has_no_errors_and_no_r_hat_of_them():
+    result = run_entry(find_entry("version-space"), draws=60, chains=2)
+    assert (result.watched["errors"] == 0).all()
+    assert result.ess_errors is None
+    assert result.r_hat < 1.2
+
+
+def test_evidence_hook_fills_the_column():
+    def evidence(model, idata, random_seed):
+        return SimpleNamespace(log_evidence=-12.345, mcse=0.1)
+
+    entry = dataclasses.replace(find_entry("version-space"), evidence=evidence)
+    result = run_entry(entry, draws=20, chains=2)
+    assert cells(result)[-1] == "-12.35 ± 0.10"
+    assert result.as_dict()["log_evidence"] == -12.345
+
+
+def test_scalar_unknowns_are_watched_and_pymc_keeps_quiet(caplog):
+    entry = find_entry("label-noise-by-class")
+    with caplog.at_level(logging.INFO):
+        [result] = run_zoo([entry], draws=30, chains=2)
+    assert result.watched["noise"].dims == ("chain", "draw", "class")
+    assert not [r for r in caplog.records if r.name.startswith("pymc")]
+
+
+def test_kernel_gibbs_is_really_used():
+    entry = dataclasses.replace(find_entry("label-noise-kernel-gibbs"), tune=10)
+    result = run_entry(entry, draws=20, chains=2)
+    assert "kernel_gibbs_errors" in result.idata["sample_stats"]
+
+
+@pytest.mark.slow
+def test_random_kernel_width_runs():
+    result = run_entry(find_entry("label-noise-kernel-width"), draws=100, chains=2)
+    assert result.test_error < 0.2
+    assert "width" in result.watched
