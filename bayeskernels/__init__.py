@@ -8,6 +8,7 @@ from bayeskernels import (
     models,
     plots,
     samplers,
+    testing,
 )
 from bayeskernels.flips import flip_probability
 from bayeskernels.prediction import bayes_point, predict
@@ -29,4 +30,5 @@ __all__ = [
     "rejection_curve",
     "samplers",
     "specification_of",
+    "testing",
 ]

@@ -195,6 +195,9 @@ def _eigen_factor(gram, rank):
     values, vectors = values[::-1], vectors[:, ::-1]
     significant = values > m * np.finfo(float).eps * values[0]
     values, vectors = values[significant], vectors[:, significant]
+    # Eigenvectors come with arbitrary signs: fix them, so that draws fit a model built anew.
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[largest, np.arange(len(values))])
     roots = np.sqrt(values)
     discarded = max(1.0 - values.sum() / np.trace(gram), 0.0)
     return GramFactor(vectors * roots, np.arange(m), vectors / roots, "eigen", float(discarded))

@@ -25,7 +25,7 @@ from bayeskernels.samplers import (
     simulate_kernel_gibbs,
     simulate_refractive_billiard,
 )
-from bayeskernels.samplers.refractive_billiard import wall_gram
+from bayeskernels.samplers.wall_dynamics import wall_gram
 
 #: Problem and training points of the contests; sonar has 208 points, 20 of them are for testing.
 SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]

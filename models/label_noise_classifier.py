@@ -107,8 +107,9 @@ def label_noise_classifier(
                 )
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
         # Not features.shape[1]: PyMC would warn that w depends on X whenever X is set anew.
-        model.add_coord("basis", length=len(X) if feature_map is None else feature_map.rank)
-        start = "prior"
+        n_coordinates = len(X) if feature_map is None else feature_map.rank
+        model.add_coord("basis", length=pytensor.shared(n_coordinates, name="n_coordinates"))
+        start = None  # a draw from the prior
         is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
         if any(is_zero):
             now = _present_value(model, features)

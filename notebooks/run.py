@@ -33,6 +33,7 @@ def execute(path, output, *, label, cell_timeout):
         notebook,
         kernel_name="python3",
         timeout=cell_timeout,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_start=show_progress,
     )

@@ -11,7 +11,8 @@ from pymc.util import get_random_generator
 
 from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.samplers.label_noise_target import LabelNoiseTarget
-from bayeskernels.samplers.refractive_billiard import BilliardBall, wall_gram
+from bayeskernels.samplers.refractive_billiard import BilliardBall
+from bayeskernels.samplers.wall_dynamics import wall_gram
 
 __all__ = ["sample_directions"]
 

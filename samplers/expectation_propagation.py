@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bayeskernels.samplers.refractive_billiard import wall_gram
+from bayeskernels.samplers.wall_dynamics import wall_gram
 
 __all__ = ["GaussianPosterior", "propagate_expectations"]
 

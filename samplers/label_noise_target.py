@@ -6,8 +6,10 @@ the model's graph, and turns them into walls; it recomputes only what other vari
 """
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 from pymc.pytensorf import compile as compile_graph
+from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import vectorize_graph
@@ -154,6 +156,10 @@ class _GraphReader:
         [on_values] = self.model.replace_rvs_by_values([graph])
         used = set(ancestors([on_values]))
         inputs = [value for value in self.model.value_vars if value in used]
+        if not inputs:
+            # Evaluated once, e.g. labels cast to another type: not worth compiling.
+            mode = Mode(linker="py", optimizer=None)
+            return _PointFunction((), pytensor.function([], on_values, mode=mode))
         function = compile_graph(inputs, on_values, **self.compile_kwargs)
         return _PointFunction(tuple(value.name for value in inputs), function)
 

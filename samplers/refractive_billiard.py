@@ -5,9 +5,9 @@ Under Hamiltonian dynamics with a Gaussian target, :math:`z(t) = z \cos t + p \s
 at the walls turn in the same way, :math:`f(t) = f \cos t + g \sin t`. The likelihood only acts at
 the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the
 part of its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is
-reflected if not; on the way out it speeds up. An event changes g by a multiple of one column of
-the Gram matrix of the normals: O(n_walls), no matrix-vector product. No step size, no rejection,
-exact for every q; q = 0 is a pure reflecting billiard in the version space.
+reflected if not; on the way out it speeds up (:mod:`bayeskernels.samplers.wall_dynamics` has the
+motion itself). An event costs O(n_walls), with no matrix-vector product. No step size, no
+rejection, exact for every q; q = 0 is a pure reflecting billiard in the version space.
 
 The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman and Paninski (2014,
 "Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians"; 2013 for binary variables).
@@ -24,127 +24,16 @@ from pymc.step_methods.compound import Competence
 
 from bayeskernels.samplers.block_draws import DirectionBlock, fresh_outputs
 from bayeskernels.samplers.sphere_step import SphereStep
+from bayeskernels.samplers.wall_dynamics import fly, wall_gram
 
 __all__ = ["BilliardBall", "BilliardPath", "RefractiveBilliard", "simulate_refractive_billiard"]
 
 _log = logging.getLogger(__name__)
 
-# "nnan" and "nsz" let LLVM vectorise; infinities occur and must stay exact, so not all of fastmath.
-_FAST = {"nnan", "nsz", "contract", "reassoc"}
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": _FAST}
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Outputs are recomputed from z after this many trajectories; the drift in between is below 1e-12.
 REFRESH_EVERY = 64
-
-#: Above this the Gram matrix of the walls is not stored: its columns are computed when needed.
-MAX_GRAM_BYTES = 2**31
-
-
-def wall_gram(normals, max_bytes=MAX_GRAM_BYTES):
-    """Gram matrix of the wall normals, or an empty array where it would not fit."""
-    n_walls = len(normals)
-    if 8 * n_walls**2 > max_bytes:
-        return np.empty((0, 0))
-    return normals @ normals.T
-
-
-@numba.njit(**_JIT)
-def _advance(f, g, cotangents, column, cos_t, sin_t, kick):
-    """Turn outputs and velocities by t, kick the velocities, and time the next crossings.
-
-    ``cotangents[j]`` becomes cot of the angle at which output j is next zero: the largest is next.
-    """
-    for j in range(f.shape[0]):
-        f_j = f[j] * cos_t + g[j] * sin_t
-        g_j = g[j] * cos_t - f[j] * sin_t + kick * column[j]
-        f[j] = f_j
-        g[j] = g_j
-        cotangents[j] = -g_j / f_j
-
-
-@numba.njit(**_JIT)
-def _next_wall(cotangents, bits):
-    """Index of the largest cotangent; ``bits`` is the same memory seen as integers.
-
-    Non-negative floats are ordered like their bit patterns, and a maximum of integers vectorises
-    where one of floats does not. With all cotangents negative the order is the reverse one.
-    """
-    largest = bits[0]
-    for j in range(bits.shape[0]):
-        largest = max(largest, bits[j])
-    if largest < 0:
-        return np.argmax(cotangents)
-    for j in range(bits.shape[0]):
-        if bits[j] == largest:
-            return j
-    return 0
-
-
-@numba.njit(**_JIT)
-def _velocity_behind(velocity, jump):
-    """Velocity across a wall after meeting it with ``velocity``; the same sign if it passes.
-
-    ``jump`` is the energy below (output < 0) less the energy above.
-    """
-    cost = jump if velocity < 0 else -jump
-    remaining = velocity * velocity - 2.0 * cost
-    if remaining <= 0.0:
-        return -velocity
-    return math.copysign(math.sqrt(remaining), velocity)
-
-
-@numba.njit(**_JIT)
-def _trajectory(f, g, normals, gram, jumps, duration, max_events, kick_z, kick_p, cotangents):
-    """Follow one ball for ``duration``; f and g are advanced in place.
-
-    Kicks are collected in the turning frame: a kick c at time t along normal i shifts the frame's
-    start by ``-c sin t`` and its velocity by ``c cos t``, so z itself need not be touched here:
-    it is ``(z + kick_z N) cos T + (p + kick_p N) sin T`` at the end.
-
-    Returns the numbers of events and reflections; events = -1 where ``max_events`` was reached.
-    """
-    bits = cotangents.view(np.int64)
-    n_walls = f.shape[0]
-    kick_z[:] = 0.0
-    kick_p[:] = 0.0
-    events = 0
-    reflections = 0
-    cos_whole, sin_whole = math.cos(duration), math.sin(duration)
-    # The time left, as an angle below pi; turning it back event by event needs no trigonometry.
-    cos_left, sin_left = cos_whole, sin_whole
-    for j in range(n_walls):
-        cotangents[j] = -g[j] / f[j]
-    while n_walls > 0:
-        wall = _next_wall(cotangents, bits)
-        cotangent = cotangents[wall]
-        if cotangent * sin_left <= cos_left:
-            break
-        if events == max_events:
-            return -1, reflections
-        sin_t = 1.0 / math.sqrt(1.0 + cotangent * cotangent)
-        cos_t = cotangent * sin_t
-        cos_left, sin_left = (
-            cos_left * cos_t + sin_left * sin_t,
-            sin_left * cos_t - cos_left * sin_t,
-        )
-        velocity = g[wall] * cos_t - f[wall] * sin_t
-        behind = _velocity_behind(velocity, jumps[wall])
-        kick = behind - velocity
-        kick_z[wall] -= kick * (sin_whole * cos_left - cos_whole * sin_left)
-        kick_p[wall] += kick * (cos_whole * cos_left + sin_whole * sin_left)
-        if gram.shape[0] > 0:
-            _advance(f, g, cotangents, gram[wall], cos_t, sin_t, kick)
-        else:
-            _advance(f, g, cotangents, np.dot(normals, normals[wall]), cos_t, sin_t, kick)
-        # The ball stands on the wall and moves away from it: next crossing half a turn later.
-        f[wall] = math.copysign(1e-300, behind)
-        g[wall] = behind
-        cotangents[wall] = -np.inf
-        events += 1
-        reflections += (behind > 0.0) != (velocity > 0.0)
-    for j in range(n_walls):
-        f[j], g[j] = f[j] * cos_left + g[j] * sin_left, g[j] * cos_left - f[j] * sin_left
-    return events, reflections
 
 
 @numba.njit(**_JIT)
@@ -159,8 +48,7 @@ def _run(
     reverse meets as many walls, so staying put keeps the target exactly.
     """
     n_walls, r = normals.shape
-    kick_z = np.empty(n_walls)
-    kick_p = np.empty(n_walls)
+    kicks = np.empty((3, n_walls))
     pending = np.zeros(n_walls)
     cotangents = np.empty(n_walls)
     start = np.empty(n_walls)
@@ -168,17 +56,9 @@ def _run(
     for k in range(len(durations)):
         count = counts[k // sweeps]
         start[:] = f
-        events, reflections = _trajectory(
-            f,
-            velocities[k].copy(),
-            normals,
-            gram,
-            jumps,
-            durations[k],
-            max_events,
-            kick_z,
-            kick_p,
-            cotangents,
+        g = velocities[k].copy()
+        events, reflections = fly(
+            f, g, normals, gram, jumps, durations[k], max_events, kicks, cotangents
         )
         count[2] += reflections
         if events < 0:
@@ -192,7 +72,7 @@ def _run(
             for i in range(r):
                 z[i] = z[i] * cos_t + momenta[k, i] * sin_t
             for j in range(n_walls):
-                pending[j] = (pending[j] + kick_z[j]) * cos_t + kick_p[j] * sin_t
+                pending[j] = pending[j] * cos_t + kicks[0, j]
         if (k + 1) % sweeps == 0:
             for j in range(n_walls):
                 count[0] += errors[0, j] if f[j] > 0.0 else errors[1, j]

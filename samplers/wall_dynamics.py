@@ -2,16 +2,18 @@ r"""Motion between walls: the inner loop that all billiards share.
 
 A point moves on the great circle of its position and velocity, so its outputs at the walls turn:
 :math:`f(t) = f \cos t + g \sin t`. At a wall it passes or is reflected, which adds a multiple of
-one column of the Gram matrix of the normals to g. Position and velocity themselves are not touched on
-the way: a kick c along normal n at the time t contributes :math:`c \sin(T-t)\, n` to the position
-at the end T, :math:`c \cos(T-t)\, n` to the velocity and :math:`c (1 - \cos(T-t))\, n` to the
-integral of the position over time. The loop only adds up these weights, wall by wall.
+one column of the Gram matrix of the normals to g. Position and velocity themselves are not touched
+on the way: a kick c along normal n at the time t contributes :math:`c \sin(T-t)\, n` to the
+position at the end T, :math:`c \cos(T-t)\, n` to the velocity and :math:`c (1 - \cos(T-t))\, n` to
+the integral of the position over time. The loop only adds up these weights, wall by wall.
 """
 
 import math
 
 import numba
 import numpy as np
+
+from bayeskernels.samplers.block_draws import outputs_at
 
 __all__ = ["MAX_GRAM_BYTES", "fly", "velocity_behind", "wall_gram"]
 
@@ -32,7 +34,7 @@ def wall_gram(normals, max_bytes=MAX_GRAM_BYTES):
     n_walls = len(normals)
     if 8 * n_walls**2 > max_bytes:
         return np.empty((0, 0))
-    return normals @ normals.T
+    return outputs_at(normals, normals)
 
 
 @numba.njit(**_JIT)

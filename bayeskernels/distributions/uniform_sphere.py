@@ -134,8 +134,9 @@ def _unit_vector_by_default(op, rv):
 
 @_support_point.register(UniformSphereRV)
 def _sphere_support_point(op, rv, *inputs):
-    # The mean of the distribution is the origin, which is not on the sphere: any point serves.
-    return pt.ones_like(rv) / pt.sqrt(rv.shape[-1].astype("float64"))
+    # The mean is the origin, which is not on the sphere, and no point is more central than another:
+    # a draw serves best, since every chain then starts somewhere else.
+    return rv
 
 
 @_logprob.register(UniformSphereRV)

@@ -15,6 +15,7 @@ _IDS = re.compile(r' id="[A-Za-z]+[A-Za-z0-9]*_\d+"')
 _FONTS = re.compile(r"font-family: [^;\"]*|(?<=px )('[^;\"]*)(?=[;\"])")
 _OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
 _LEGEND = re.compile(r'<g id="legend_\d+">.*?(?=<g id="axes_|</svg>)', re.DOTALL)
+_MARKER = re.compile(rf'(<path id="m[0-9a-f]+"[^>]*style=")stroke: {INK.lower()}; ')
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 
 
@@ -70,6 +71,8 @@ def inline_svg(figure, *, follow_ink=True):
     text = _METADATA.sub("", text)
     text = _OPENING.sub(r'<svg viewBox="\1" role="img">', text, count=1)
     text = _FONTS.sub(lambda match: "sans-serif" if match[1] else "font-family: inherit", text)
+    # A marker's own colour would win over that of its uses, which differ in legend and plot.
+    text = _MARKER.sub(r"\1", text)
     text = _LEGEND.sub(lambda match: match[0].replace(INK.lower(), "currentColor"), text)
     text = _IDS.sub("", text)
     text = text.replace(PAGE_INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")

@@ -11,15 +11,10 @@ from bayeskernels.samplers import (
     label_costs,
     refractive_billiard,
     simulate_refractive_billiard,
+    wall_dynamics,
 )
-from bayeskernels.samplers.refractive_billiard import (
-    BilliardBall,
-    _next_wall,
-    _trajectory,
-    _velocity_behind,
-    default_max_events,
-    wall_gram,
-)
+from bayeskernels.samplers.refractive_billiard import BilliardBall, default_max_events
+from bayeskernels.samplers.wall_dynamics import _next_wall, velocity_behind, wall_gram
 
 Q = 0.1
 
@@ -36,9 +31,9 @@ def make_walls(m=40, r=8, q=Q, seed=0):
 
 def fly(walls, z, p, duration, max_events=100_000):
     """Position, velocity and counts after one trajectory, from the kernel's own kicks."""
-    kick_z, kick_p, cotangents = (np.empty(walls.n_walls) for _ in range(3))
+    kicks, cotangents = np.empty((3, walls.n_walls)), np.empty(walls.n_walls)
     f, g = walls.normals @ z, walls.normals @ p
-    events, reflections = _trajectory(
+    events, reflections = wall_dynamics.fly(
         f,
         g,
         walls.normals,
@@ -46,16 +41,13 @@ def fly(walls, z, p, duration, max_events=100_000):
         walls.jumps,
         duration,
         max_events,
-        kick_z,
-        kick_p,
+        kicks,
         cotangents,
     )
-    z, p = z + kick_z @ walls.normals, p + kick_p @ walls.normals
-    z, p = (
-        z * np.cos(duration) + p * np.sin(duration),
-        p * np.cos(duration) - z * np.sin(duration),
-    )
-    return z, p, f, g, events, reflections
+    position, velocity, _ = kicks @ walls.normals
+    end_z = z * np.cos(duration) + p * np.sin(duration) + position
+    end_p = p * np.cos(duration) - z * np.sin(duration) + velocity
+    return end_z, end_p, f, g, events, reflections
 
 
 def hamiltonian(walls, z, p):
@@ -107,7 +99,7 @@ def test_no_walls_in_the_way_is_a_rotation():
     ],
 )
 def test_velocity_behind(velocity, jump, expected):
-    assert np.isclose(_velocity_behind(velocity, jump), expected)
+    assert np.isclose(velocity_behind(velocity, jump), expected)
 
 
 def test_next_wall_is_the_largest_cotangent():
