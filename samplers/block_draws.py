@@ -14,7 +14,7 @@ from bayeskernels.samplers.walls import COINCIDENCE_TOLERANCE
 __all__ = ["DirectionBlock", "outputs_at"]
 
 #: Directions per block: past this the matrix product is no longer bound by memory.
-BLOCK_SIZE = 32
+BLOCK_SIZE = 128
 
 #: Output that stands for one of exactly zero: as small as the rounding errors of the others.
 OFF_THE_WALL = 1e-13

@@ -38,6 +38,9 @@ _JIT = {
 #: carried along; they are recomputed from w before the errors can have grown by this factor.
 MAX_ERROR_GROWTH = 1e3
 
+#: An interval this far above the lowest energy has less mass than the rounding error of the sum.
+NEGLIGIBLE_COST = 45.0
+
 
 @numba.njit(**_JIT)
 def _draw_angle(f, g, jumps, uniform, angles):
@@ -48,6 +51,7 @@ def _draw_angle(f, g, jumps, uniform, angles):
     ``angles`` is workspace.
     """
     n_walls = f.shape[0]
+    half = n_walls + 1
     energy = 0.0
     total_energy = 0.0
     forbidden = 0
@@ -65,48 +69,48 @@ def _draw_angle(f, g, jumps, uniform, angles):
             if f[j] <= 0.0:
                 energy += jumps[j]
     order = np.argsort(angles)
-    energies = np.empty(2 * n_walls + 2)
-    violations = np.empty(2 * n_walls + 2, dtype=np.int64)
-    half = n_walls + 1
+    fewest = min(forbidden, total_forbidden - forbidden)
+    if total_forbidden > 0:
+        now = forbidden
+        for k in range(n_walls):
+            j = order[k]
+            if math.isinf(jumps[j]):
+                now += 1 if (f[j] > 0.0) == (jumps[j] > 0.0) else -1
+                fewest = min(fewest, min(now, total_forbidden - now))
+    # Intervals of the first half-turn, then those of the second: energies, later masses.
+    masses = np.empty(2 * half)
+    lowest = np.inf
     for k in range(half):
         if k > 0:
             j = order[k - 1]
-            if math.isinf(jumps[j]):
+            if total_forbidden > 0 and math.isinf(jumps[j]):
                 forbidden += 1 if (f[j] > 0.0) == (jumps[j] > 0.0) else -1
             else:
                 energy += jumps[j] if f[j] > 0.0 else -jumps[j]
-        energies[k] = energy
-        energies[half + k] = total_energy - energy
-        violations[k] = forbidden
-        violations[half + k] = total_forbidden - forbidden
-    fewest = violations.min()
-    lowest = np.inf
-    for k in range(2 * half):
-        if violations[k] == fewest:
-            lowest = min(lowest, energies[k])
-    # Reuse ``energies`` for the cumulative mass of the intervals.
+        masses[k] = energy if forbidden == fewest else np.inf
+        masses[half + k] = (
+            total_energy - energy if total_forbidden - forbidden == fewest else np.inf
+        )
+        lowest = min(lowest, min(masses[k], masses[half + k]))
+    # From energies to the cumulative mass of the intervals.
     mass = 0.0
-    for k in range(2 * half):
-        if violations[k] == fewest:
-            mass += _interval_length(k % half, angles, order) * math.exp(lowest - energies[k])
-        energies[k] = mass
+    for turn in range(2):
+        start = 0.0
+        for k in range(half):
+            end = angles[order[k]] if k < n_walls else math.pi
+            cost = masses[turn * half + k] - lowest
+            if cost < NEGLIGIBLE_COST:
+                mass += (end - start) * math.exp(-cost)
+            masses[turn * half + k] = mass
+            start = end
     target = uniform * mass
-    k = np.searchsorted(energies, target, side="right")
-    k = min(k, 2 * half - 1)
-    below = energies[k - 1] if k > 0 else 0.0
-    share = (target - below) / (energies[k] - below)
-    piece = k % half
+    k = min(np.searchsorted(masses, target, side="right"), 2 * half - 1)
+    below = masses[k - 1] if k > 0 else 0.0
+    share = (target - below) / (masses[k] - below)
+    piece = k if k < half else k - half
     start = angles[order[piece - 1]] if piece > 0 else 0.0
-    return start + share * _interval_length(piece, angles, order) + (math.pi if k >= half else 0.0)
-
-
-@numba.njit(**_JIT)
-def _interval_length(piece, angles, order):
-    """Length of the interval of [0, pi) in front of the crossing number ``piece``."""
-    n = len(order)
-    end = angles[order[piece]] if piece < n else math.pi
-    start = angles[order[piece - 1]] if piece > 0 else 0.0
-    return end - start
+    end = angles[order[piece]] if piece < n_walls else math.pi
+    return start + share * (end - start) + (math.pi if k >= half else 0.0)
 
 
 @numba.njit(**_JIT)

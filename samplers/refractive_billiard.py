@@ -32,7 +32,8 @@ _log = logging.getLogger(__name__)
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-#: Outputs are recomputed from z after this many trajectories; the drift in between is below 1e-12.
+#: Outputs are recomputed from z after this many trajectories, together with the next block of
+#: momenta; the drift in between is below 1e-12.
 REFRESH_EVERY = 64
 
 
@@ -188,8 +189,8 @@ class BilliardBall:
         """
         if self.block is None or self.block.left < self.sweeps:
             self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
-        if self.since_refresh >= REFRESH_EVERY:
-            self._refresh()
+            if self.since_refresh >= REFRESH_EVERY:
+                self._refresh()
         n_draws = min(n_draws, self.block.left // self.sweeps)
         n = n_draws * self.sweeps
         momenta, velocities = self.block.take(n)

@@ -98,6 +98,7 @@ class SphereStep(ProgressColumns, BlockedStep):
         self.rng = get_random_generator(rng)
         self.target = LabelNoiseTarget(self.vars[0], model, compile_kwargs)
         self._value_name = self.vars[0].name
+        self._nothing_else_moves = not self.target.geometry_names and not self.target.rate_names
         self._forget()
 
     def _forget(self):
@@ -125,6 +126,14 @@ class SphereStep(ProgressColumns, BlockedStep):
 
     def step(self, point):
         """Move the direction; the other variables of ``point`` stay."""
+        if (
+            self._nothing_else_moves
+            and self.sampler is not None
+            and point[self._value_name] is self.last_value
+        ):
+            value, stats = self._move()
+            self.last_value = value
+            return {**point, self._value_name: value}, [stats]
         walls = self.target.walls(point)
         value = np.asarray(point[self._value_name])
         geometry_inputs = self.target.geometry_inputs(point)

@@ -34,7 +34,7 @@ BILLIARD = (
 CIRCLES = (
     kernel_gibbs,
     simulate_kernel_gibbs,
-    [(kernel_gibbs, name) for name in ("_run", "_draw_angle", "_interval_length")],
+    [(kernel_gibbs, name) for name in ("_run", "_draw_angle")],
     4,
 )
 
@@ -57,14 +57,14 @@ MUTATIONS = {
     "other half of the circle": (
         CIRCLES,
         "_draw_angle",
-        "energies[half + k] = total_energy - energy",
-        "energies[half + k] = energy",
+        "total_energy - energy if",
+        "energy if",
     ),
     "sign of the energy": (
         CIRCLES,
         "_draw_angle",
-        "math.exp(lowest - energies[k])",
-        "math.exp(energies[k] - lowest)",
+        "math.exp(-cost)",
+        "math.exp(cost)",
     ),
     "place of an interval": (
         CIRCLES,
