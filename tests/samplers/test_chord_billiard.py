@@ -1,0 +1,52 @@
+"""Algorithm 2 of the Bayes point machine paper: operation and stopping rule; bias: test_billiard."""
+
+import numpy as np
+import pytest
+
+from bayeskernels.samplers.chord_billiard import add_on_sphere, chord_billiard
+from bayeskernels.samplers.walls import WallGeometry, label_costs
+
+
+def make_walls(points, positive):
+    geometry = WallGeometry.from_features(points, positive)
+    return geometry.with_costs(label_costs(positive, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("angle", [0.01, 0.5, 2.0])
+def test_addition_on_the_sphere(share, angle):
+    # The properties from which the paper derives it: (35) and (36), and that it lies between.
+    s, t = np.array([1.0, 0.0]), np.array([np.cos(angle), np.sin(angle)])
+    rho_1, rho_2 = add_on_sphere(s @ t, share)
+    result = rho_1 * s + rho_2 * t
+    assert np.isclose(result @ result, 1)
+    assert np.isclose(np.linalg.norm(t - result), share * np.linalg.norm(t - s))
+    assert min(rho_1, rho_2) >= -1e-12
+
+
+def test_stops_at_its_tolerance():
+    walls = make_walls(np.eye(4), np.ones(4, dtype=bool))
+    runs = [
+        chord_billiard(walls, np.ones(4), rng=np.random.default_rng(1), tolerance=tolerance)
+        for tolerance in (1e-2, 1e-3)
+    ]
+    assert all(run.converged for run in runs)
+    assert runs[0].n_bounces < runs[1].n_bounces
+    assert not chord_billiard(
+        walls, np.ones(4), rng=np.random.default_rng(1), max_bounces=10
+    ).converged
+
+
+def test_centre_of_a_symmetric_version_space():
+    # Symmetry hides the bias; the standard error is about 0.003.
+    walls = make_walls(np.eye(3), np.ones(3, dtype=bool))
+    rng = np.random.default_rng(2)
+    result = chord_billiard(walls, [1.0, 2.0, 3.0], rng=rng, tolerance=0, max_bounces=30_000)
+    np.testing.assert_allclose(result.centre, 1 / np.sqrt(3), atol=0.015)
+
+
+def test_refuses_walls_that_can_be_passed():
+    points, positive = np.eye(2), np.array([True, True])
+    walls = WallGeometry.from_features(points, positive).with_costs(np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="noise = 0"):
+        chord_billiard(walls, np.ones(2), rng=np.random.default_rng(1))
