@@ -11,6 +11,7 @@ import pytensor
 from pytensor.tensor.sharedvar import TensorSharedVariable
 
 from bayeskernels.gram import factor_gram, pivoted_cholesky
+from bayeskernels.inputs import as_new_inputs
 
 __all__ = ["FeatureMap", "KernelInputs"]
 
@@ -42,9 +43,7 @@ class FeatureMap:
             and method == "cholesky"
             and not kernel.is_precomputed
         ):
-            self.factor = pivoted_cholesky(
-                kernel.diagonal(X), lambda j: kernel(X, X[j : j + 1])[:, 0], rank=rank
-            )
+            self.factor = _low_rank_factor(kernel, X, rank)
         else:
             self.factor = factor_gram(kernel.gram(X), rank=rank, method=method)
         support = self.factor.support
@@ -58,6 +57,18 @@ class FeatureMap:
     def __call__(self, X):
         """Coordinates of the rows of X, shape (len(X), rank)."""
         return self.factor.map(self.kernel(X, self.support_inputs))
+
+
+def _low_rank_factor(kernel, X, rank):
+    """Factor from single columns; a point's value with itself may differ, as white noise does."""
+    diagonal = kernel.diagonal(X)
+
+    def column(j):
+        values = kernel(X, X[j : j + 1])[:, 0]
+        values[j] = diagonal[j]
+        return values
+
+    return pivoted_cholesky(diagonal, column, rank=rank)
 
 
 class KernelInputs(TensorSharedVariable):
@@ -83,5 +94,6 @@ class KernelInputs(TensorSharedVariable):
 
     def set_value(self, new_value, borrow=False):
         """Set inputs and features together."""
+        new_value = as_new_inputs(new_value, self.get_value(borrow=True).shape[1])
         super().set_value(new_value, borrow=borrow)
         self.features.set_value(np.ascontiguousarray(self.feature_map(new_value)), borrow=True)

@@ -29,7 +29,8 @@ def flip_probability(model, idata, *, progressbar=True):
     -------
     xarray.DataArray
         With the dim ``obs`` and the coordinates ``label`` (as given) and ``rank`` (1 is the most
-        suspicious point; ties in the order of the data).
+        suspicious point; ties in the order of the data). A point with a zero feature vector, on
+        which no classifier has an opinion, has one half.
 
     Examples
     --------
@@ -49,7 +50,9 @@ def flip_probability(model, idata, *, progressbar=True):
     share = np.empty(len(codes))
     for part, outputs in output_blocks(specification, idata, progressbar=progressbar):
         sign = np.where(codes[part] == 1, 1.0, -1.0)[:, None]
-        share[part] = np.count_nonzero(outputs * sign <= 0, axis=1) / outputs.shape[1]
+        contradicted = np.count_nonzero(outputs * sign < 0, axis=1)
+        undecided = np.count_nonzero(outputs == 0, axis=1)
+        share[part] = (contradicted + 0.5 * undecided) / outputs.shape[1]
     rank = np.empty(len(codes), dtype=int)
     rank[np.argsort(-share, kind="stable")] = np.arange(1, len(codes) + 1)
     return xr.DataArray(

@@ -22,6 +22,8 @@ def as_inputs(X, *, name="X"):
     list of str
         Column names; numbers as strings where there are none.
     """
+    if X is None:
+        raise ValueError(f"{name} is needed, an array of shape (points, features); got None.")
     columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     try:
         values = np.ascontiguousarray(X, dtype=np.float64)
@@ -100,7 +102,7 @@ def as_two_classes(y, n_points):
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) == 1:
         raise ValueError(
-            f"y has only one class ({names[0]!r}): there is nothing to tell apart. "
+            f"y has only one class ({names.tolist()[0]!r}): there is nothing to tell apart. "
             "Give labels of two classes."
         )
     if len(names) > 2:

@@ -85,12 +85,15 @@ class Kernel:
 
     def gram(self, X):
         """Gram matrix of the rows of X, checked for its shape."""
-        values = np.asarray(self(X, X), dtype=np.float64)
+        values = np.asarray(self._gram(X), dtype=np.float64)
         if values.shape != (len(X), len(X)):
             raise ValueError(
                 f"kernel(X, X) must have the shape {(len(X), len(X))}, got {values.shape}."
             )
         return values
+
+    def _gram(self, X):
+        return self(X, X)
 
 
 class CallableKernel(Kernel):
@@ -146,9 +149,16 @@ class CovarianceKernel(Kernel):
         self.covariance = covariance
         self.n_features = n_features
 
-    def graph(self, X, Z):
-        """Kernel values as a PyTensor graph."""
-        return self.covariance(X, Z)
+    def graph(self, X, Z=None):
+        """Kernel values as a graph; without Z those of X with itself, white noise included."""
+        return self.covariance(X) if Z is None else self.covariance(X, Z)
+
+    def _gram(self, X):
+        if self.is_random:
+            raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
+        symbolic = self._symbolic[0]
+        values = self.covariance(symbolic) + pt.zeros((symbolic.shape[0], symbolic.shape[0]))
+        return _numpy_function([symbolic], values)(X)
 
     @cached_property
     def _symbolic(self):

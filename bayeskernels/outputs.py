@@ -14,34 +14,33 @@ from pytensor.tensor.random.op import RandomVariable
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-__all__ = ["directions", "flip_rates", "output_blocks"]
+__all__ = ["directions", "directions_by_chain", "flip_rates", "output_blocks"]
 
 #: Size of a block of outputs: large enough for BLAS to run at full speed, small enough for caches.
 BLOCK_BYTES = 2**25
 
 
-def directions(idata):
-    """Drawn directions, shape (n_draws, r), all chains one after the other."""
-    w = _posterior(idata, "w")
-    return w.reshape(-1, w.shape[-1])
-
-
-def _directions_of(specification, idata):
-    """Drawn directions, checked against the number of coordinates of the model."""
-    w = directions(idata)
-    if w.shape[1] != specification.rank:
+def directions_by_chain(specification, idata):
+    """Drawn directions, shape (n_chains, n_draws, r), checked against the model's coordinates."""
+    w = _posterior(idata, f"{specification.prefix}w")
+    if w.shape[-1] != specification.rank:
         raise ValueError(
-            f"idata holds directions of {w.shape[1]} coordinates, the model has "
+            f"idata holds directions of {w.shape[-1]} coordinates, the model has "
             f"{specification.rank}: they do not belong together."
         )
     return w
+
+
+def directions(specification, idata):
+    """Drawn directions, shape (n_draws, r), all chains one after the other."""
+    return directions_by_chain(specification, idata).reshape(-1, specification.rank)
 
 
 def flip_rates(specification, idata):
     """Flip rates of the negative and the positive class, each a number or an array by draw."""
     if specification.noise is not None:
         return specification.noise
-    noise = _posterior(idata, "noise")
+    noise = _posterior(idata, f"{specification.prefix}noise")
     if noise.ndim == 2:
         return noise.ravel(), noise.ravel()
     return noise[..., 0].ravel(), noise[..., 1].ravel()
@@ -84,7 +83,7 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
         outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
         yield slice(0, len(outputs)), outputs
         return
-    w = _directions_of(specification, idata)
+    w = directions(specification, idata)
     if X is None:
         features = specification.feature_map.factor.features
     else:
@@ -98,7 +97,7 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
 def _outputs_draw_by_draw(specification, idata, X, progressbar):
     """Outputs under each draw's own kernel, shape (n, n_draws)."""
     X = specification.X if X is None else X
-    _directions_of(specification, idata)
+    directions(specification, idata)
     evaluate, names = _compile_outputs(specification)
     draws = [_posterior(idata, name) for name in names]
     draws = [values.reshape(-1, *values.shape[2:]) for values in draws]

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayeskernels.inputs import as_new_inputs
-from bayeskernels.outputs import directions, flip_rates, output_blocks
+from bayeskernels.outputs import directions_by_chain, flip_rates, output_blocks
 from bayeskernels.specification import ClassifierSpecification, specification_of
 
 __all__ = ["BayesPoint", "bayes_point", "binary_entropy", "predict"]
@@ -194,9 +194,9 @@ def bayes_point(model, idata):
             "Every draw has a kernel of its own, so no single classifier is the mean of them. "
             "Use bayeskernels.predict(...).latent, the mean output."
         )
-    w = directions(idata)
-    chains = idata["posterior"]["w"].transpose("chain", "draw", ...).values
-    return BayesPoint(w.mean(axis=0), _mean_mcse(chains), specification, _column_names(model))
+    chains = directions_by_chain(specification, idata)
+    mean = chains.mean(axis=(0, 1))
+    return BayesPoint(mean, _mean_mcse(chains), specification, _column_names(model))
 
 
 def _mean_mcse(chains):

@@ -11,7 +11,12 @@ import numpy as np
 from bayeskernels.features import FeatureMap
 from bayeskernels.kernels import Kernel
 
-__all__ = ["ClassifierSpecification", "attach_specification", "specification_of"]
+__all__ = [
+    "ClassifierSpecification",
+    "attach_specification",
+    "refuse_second_specification",
+    "specification_of",
+]
 
 _ATTRIBUTE = "bayeskernels_specification"
 
@@ -35,8 +40,10 @@ class ClassifierSpecification:
         None where the kernel has random hyperparameters.
     outputs : TensorVariable
         Outputs f as a graph of the model's variables.
-    noise : tuple of float, or None
-        Flip rates of the two classes where they are fixed; None where the posterior has them.
+    noise_data : SharedVariable or None
+        The model's data ``noise`` where the flip rates are fixed; None where they are random.
+    prefix : str
+        What precedes the names of variables where the model is a named or nested one.
     """
 
     kind: str
@@ -46,7 +53,16 @@ class ClassifierSpecification:
     kernel: Kernel
     feature_map: FeatureMap | None = field(repr=False)
     outputs: object = field(repr=False)
-    noise: tuple[float, float] | None
+    noise_data: object = field(repr=False)
+    prefix: str = ""
+
+    @property
+    def noise(self):
+        """Flip rates of the two classes as they are set now; None where the posterior has them."""
+        if self.noise_data is None:
+            return None
+        rates = np.broadcast_to(self.noise_data.get_value(), 2)
+        return float(rates[0]), float(rates[1])
 
     @property
     def rank(self):
@@ -59,13 +75,18 @@ class ClassifierSpecification:
         return 0.0 if self.feature_map is None else self.feature_map.factor.discarded
 
 
-def attach_specification(model, specification):
-    """Attach a specification to a model that has none yet."""
+def refuse_second_specification(model):
+    """Raise if a model already holds a classifier: before a builder adds anything to it."""
     if hasattr(model, _ATTRIBUTE):
         raise ValueError(
             "The model in context already holds a classifier of the zoo. Build each in a model of "
             "its own."
         )
+
+
+def attach_specification(model, specification):
+    """Attach a specification to a model that has none yet."""
+    refuse_second_specification(model)
     setattr(model, _ATTRIBUTE, specification)
 
 

@@ -12,17 +12,23 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.graph.utils import MissingInputError
+from pytensor.tensor.random.op import RandomVariable
 
 from bayeskernels.distributions import FlipRate, LabelNoise, UniformSphere
 from bayeskernels.features import FeatureMap, KernelInputs
 from bayeskernels.inputs import as_inputs, as_two_classes
 from bayeskernels.kernels import GramKernel, as_kernel
 from bayeskernels.samplers import WallGeometry
-from bayeskernels.specification import ClassifierSpecification, attach_specification
+from bayeskernels.specification import (
+    ClassifierSpecification,
+    attach_specification,
+    refuse_second_specification,
+)
 from bayeskernels.version_space import find_consistent_direction
 
 __all__ = ["label_noise_classifier"]
@@ -88,22 +94,29 @@ def label_noise_classifier(
     X, columns, kernel = _read_inputs(X, kernel, bias)
     classes = as_two_classes(y, len(X))
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
+    # All that can be refused is refused before the model is touched.
+    refuse_second_specification(model)
+    if kernel.is_random and rank is not None:
+        raise ValueError("rank needs a kernel with fixed hyperparameters.")
+    feature_map = None
+    if not kernel.is_random:
+        feature_map = FeatureMap(kernel, X, rank=rank, method=factorization)
     with model:
-        rates, fixed = _flip_rates(noise, classes.names)
+        model.add_coord("class", classes.names)
+        rates, fixed = _flip_rates(noise)
         if kernel.is_random:
-            if rank is not None:
-                raise ValueError("rank needs a kernel with fixed hyperparameters.")
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
-            feature_map, features = None, _random_features(kernel, inputs, X)
+            features = _random_features(kernel, inputs, X)
         else:
-            feature_map = FeatureMap(kernel, X, rank=rank, method=factorization)
             inputs = _register_inputs(model, X, columns, feature_map)
             features = inputs.features
             if rank is not None:
-                _log.info(
+                discarded = feature_map.factor.discarded
+                _log.log(
+                    logging.WARNING if discarded > 0.01 else logging.INFO,
                     "Rank %d leaves out %.2g of the trace of the Gram matrix.",
                     feature_map.rank,
-                    feature_map.factor.discarded,
+                    discarded,
                 )
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
         # Not features.shape[1]: PyMC would warn that w depends on X whenever X is set anew.
@@ -128,7 +141,8 @@ def label_noise_classifier(
                 kernel=kernel,
                 feature_map=feature_map,
                 outputs=f,
-                noise=fixed,
+                noise_data=None if fixed is None else model[model.name_for("noise")],
+                prefix=model.name_for("w")[:-1],
             ),
         )
     return model
@@ -136,9 +150,16 @@ def label_noise_classifier(
 
 def _read_inputs(X, kernel, bias):
     """Inputs, names of their columns and the kernel; a Gram matrix stands for its inputs."""
+    if hasattr(kernel, "to_numpy"):
+        kernel = kernel.to_numpy()
     if isinstance(kernel, np.ndarray):
         kernel = as_kernel(kernel, None, bias=bias)
         gram, columns = as_inputs(kernel.values, name="kernel")
+        if X is not None and len(X) != len(gram):
+            raise ValueError(
+                f"X has {len(X)} rows but the Gram matrix given as kernel is one of {len(gram)} "
+                "points. With a Gram matrix X may be None."
+            )
         return gram, columns, kernel
     X, columns = as_inputs(X)
     return X, columns, as_kernel(kernel, X, bias=bias)
@@ -160,28 +181,27 @@ def _random_features(kernel, inputs, X):
     classifier changes as little as the kernel does.
     """
     X = pytensor.shared(X, name="X_train")
-    gram = kernel.graph(X, X)
+    gram = kernel.graph(X)
     jitter = JITTER * pt.mean(pt.diagonal(gram))
     factor = pt.linalg.cholesky(gram + jitter * pt.eye(X.shape[0]))
     cross = kernel.graph(inputs, X)
     return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
 
 
-def _flip_rates(noise, class_names):
+def _flip_rates(noise):
     """Flip rates of the two classes as tensors, and as numbers where both are fixed."""
-    if isinstance(noise, tuple | list) and not isinstance(noise, str):
+    if isinstance(noise, tuple | list) or (isinstance(noise, np.ndarray) and noise.ndim == 1):
         if len(noise) != 2:
             raise ValueError(
                 f"A noise pair holds the rates of the two classes, got {len(noise)} entries."
             )
         if all(isinstance(q, str) and q == "infer" for q in noise):
-            pm.modelcontext(None).add_coord("class", class_names)
             pair = FlipRate("noise", dims="class")
             return (pair[0], pair[1]), None
         rates = [_flip_rate(q, f"noise_{k}") for k, q in enumerate(noise)]
         if all(isinstance(q, float) for q in rates):
-            return _fixed_rates(rates, class_names)
-        pm.modelcontext(None).add_coord("class", class_names)
+            pair = pm.Data("noise", rates, dims="class")
+            return (pair[0], pair[1]), tuple(rates)
         pm.Deterministic("noise", pt.stack([pt.as_tensor(q) for q in rates]), dims="class")
         return tuple(rates), None
     rate = _flip_rate(noise, "noise")
@@ -191,13 +211,6 @@ def _flip_rates(noise, class_names):
     if rate.name != pm.modelcontext(None).name_for("noise"):
         pm.Deterministic("noise", rate)
     return (rate, rate), None
-
-
-def _fixed_rates(rates, class_names):
-    """Fixed rates of the two classes, as data of the model."""
-    pm.modelcontext(None).add_coord("class", class_names)
-    pair = pm.Data("noise", rates, dims="class")
-    return (pair[0], pair[1]), tuple(rates)
 
 
 def _flip_rate(noise, name):
@@ -212,15 +225,18 @@ def _flip_rate(noise, name):
                 f"A prior of the flip rate must be a scalar, this one has {noise.ndim} dimensions. "
                 "For rates by class give a pair of priors."
             )
-        _check_support(noise)
         model = pm.modelcontext(None)
-        if noise in model.named_vars.values():
+        is_prior = noise.owner is not None and isinstance(
+            noise.owner.op, RandomVariable | SymbolicRandomVariable
+        )
+        if noise in model.named_vars.values() or not is_prior:
             return noise
         if noise.name is not None:
             raise ValueError(
                 f"The prior {noise.name!r} belongs to another model. Build the classifier inside "
                 "`with model:`, or give an unnamed prior such as FlipRate.dist(1, 9)."
             )
+        _check_support(noise)
         return model.register_rv(noise, name)
     try:
         rate = float(noise)
@@ -239,14 +255,15 @@ def _flip_rate(noise, name):
 def _check_support(prior):
     """Refuse priors with mass at or beyond one half, where PyMC can tell."""
     try:
-        mass_below = np.exp(pm.logcdf(prior, 0.5).eval())
+        below_zero, below_half = np.exp(pm.logcdf(prior, [0.0, 0.5]).eval())
     except (NotImplementedError, ValueError, MissingInputError):
         return
-    if mass_below < 1 - 1e-9:
+    outside = 1 - below_half + below_zero
+    if outside > 1e-9:
         raise ValueError(
-            f"A prior of the flip rate must lie within (0, 1/2), this one has {1 - mass_below:.2g} "
-            "of its mass beyond. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
-            "distribution cut off at 1/2, or pm.Truncated.dist(prior, upper=0.5)."
+            f"A prior of the flip rate must lie within (0, 1/2), this one has {outside:.2g} of its "
+            "mass outside. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
+            "distribution cut off at 1/2, or pm.Truncated.dist(prior, lower=0, upper=0.5)."
         )
 
 

@@ -80,6 +80,7 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
     """
 
     name = "flip_rate_gibbs"
+    stat_prefix = "flip_rate"
     default_tune_steps = 0
     stats_dtypes_shapes = {"flip_rate_flips": (int, [])}
     _state_class = FlipRateGibbsState

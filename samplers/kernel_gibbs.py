@@ -357,6 +357,7 @@ class KernelGibbs(SphereStep):
     """
 
     name = "kernel_gibbs"
+    stat_prefix = "kernel_gibbs"
     suitability = Competence.PREFERRED
     default_tune_steps = 1000
     stats_dtypes_shapes = {

@@ -76,7 +76,14 @@ class LabelNoiseTarget:
         inputs = self.geometry_inputs(point)
         moved = self._geometry is None or not _equal(inputs, self._geometry_inputs)
         if moved:
-            features = np.concatenate([f(point) for f in self._features])
+            parts = [f(point) for f in self._features]
+            for part, labels in zip(parts, self._labels, strict=True):
+                if len(part) != len(labels):
+                    raise ValueError(
+                        f"The model has outputs at {len(part)} points but {len(labels)} labels. "
+                        "Was X set to new points? Set it back to those of training first."
+                    )
+            features = np.concatenate(parts)
             self._geometry = WallGeometry.from_features(features, np.concatenate(self._labels))
             self._geometry_inputs = [value.copy() for value in inputs]
         rates = [np.asarray(point[name]) for name in self.rate_names]

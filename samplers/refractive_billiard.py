@@ -309,6 +309,7 @@ class RefractiveBilliard(SphereStep):
     """
 
     name = "refractive_billiard"
+    stat_prefix = "refractive"
     suitability = Competence.IDEAL
     default_tune_steps = 200
     stats_dtypes_shapes = {
@@ -329,6 +330,10 @@ class RefractiveBilliard(SphereStep):
         self.max_events = max_events
         super().__init__(vars, **kwargs)
 
+    def _forget(self):
+        super()._forget()
+        self._has_warned = False
+
     def _make_sampler(self, walls, value):
         sweeps = self.sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10))
         return BilliardBall(
@@ -337,10 +342,12 @@ class RefractiveBilliard(SphereStep):
 
     def _move(self):
         draws, [counts] = self.sampler.move(self.rng)
-        if counts[3]:
+        if counts[3] and not self._has_warned:
+            self._has_warned = True
             _log.warning(
-                "A trajectory met more than %d walls and was given up. The chain stays exact but "
-                "slow: the posterior is very thin. Consider noise > 0 or another kernel.",
+                "A trajectory met more than max_events = %d walls and was given up; the statistic "
+                "refractive_capped counts them. The chain stays exact, but is slow if there are "
+                "many: a thin posterior may need more noise, another kernel or a higher cap.",
                 self.sampler.max_events,
             )
         return draws[0], dict(zip(self.stats_dtypes_shapes, counts.tolist(), strict=True))

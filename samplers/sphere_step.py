@@ -68,6 +68,8 @@ class SphereStep(ProgressColumns, BlockedStep):
     its sampler from walls and a position, and moves it.
     """
 
+    #: What the names of the step's statistics begin with.
+    stat_prefix: str
     _state_class = SphereStepState
     suitability = Competence.COMPATIBLE
 

@@ -50,7 +50,8 @@ class LabelNoise(Distribution):
         P(y = 1 \mid f > 0) = 1 - q_+, \qquad P(y = 1 \mid f < 0) = q_-.
 
     An output of exactly zero counts as an error whatever the label (KGS, equation before (3): the
-    error is :math:`y f \le 0`), so there the mass is :math:`q_-` for label 1 and :math:`q_+` for 0.
+    error is :math:`y f \le 0`), so there the mass is :math:`q_-` for label 1 and :math:`q_+` for 0,
+    which does not add up to one; a draw is a fair coin. Only zero feature vectors have it.
 
     Parameters
     ----------

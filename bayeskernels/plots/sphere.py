@@ -141,7 +141,7 @@ def _log_posterior(specification, w):
 def _in_input_space(specification, idata):
     """Drawn weight vectors as vectors of R^3."""
     feature_map = specification.feature_map
-    w = feature_map.factor.expansion(directions(idata)) @ feature_map.support_inputs
+    w = feature_map.factor.expansion(directions(specification, idata)) @ feature_map.support_inputs
     return w / np.linalg.norm(w, axis=1, keepdims=True)
 
 

@@ -224,7 +224,9 @@ def _first_difference(record, other, names):
 def _check_protocol(chain, stat_prefix):
     step = chain.begin(chain.new_step(), 0)
     own = chain.own(step)
-    prefix = getattr(step, "name", None) if stat_prefix is None else stat_prefix
+    prefix = stat_prefix
+    if prefix is None:
+        prefix = getattr(step, "stat_prefix", None) or getattr(step, "name", None)
     _expect(prefix is not None, "expected the step to have a name; it has none")
     declared = step.stats_dtypes_shapes
     for name, (_, shape) in declared.items():

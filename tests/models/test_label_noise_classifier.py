@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 from pytensor.compile.mode import Mode
@@ -391,3 +392,108 @@ def test_new_data_with_other_columns():
 def test_models_of_others_have_no_specification():
     with pytest.raises(TypeError, match=r"bayeskernels\.models"):
         bk.specification_of(pm.Model())
+
+
+def small_problem(m=20):
+    X, y = bk.data.make_two_moons(m, random_seed=1)
+    return X, y, pm.gp.cov.ExpQuad(2, ls=0.5)
+
+
+def test_white_noise_in_the_kernel_counts_at_training_points_only():
+    X, y, kernel = small_problem()
+    noisy = kernel + pm.gp.cov.WhiteNoise(0.7)
+    expected = kernel(X).eval() + 0.49 * np.eye(len(X))
+    for rank in (None, 19):
+        model = bk.models.label_noise_classifier(X, y, kernel=noisy, noise=0.1, rank=rank)
+        features = bk.specification_of(model).feature_map.factor.features
+        # One pivot short of the rank, only the last point's own value is missing.
+        wrong = np.abs(features @ features.T - expected) > 1e-8
+        assert np.count_nonzero(wrong) == (0 if rank is None else 1)
+
+
+def test_gram_matrix_and_inputs_must_fit():
+    X, y, kernel = small_problem()
+    with pytest.raises(ValueError, match="X has 7 rows"):
+        bk.models.label_noise_classifier(X[:7], y, kernel=kernel(X).eval(), noise=0.1)
+
+
+def test_gram_matrix_may_be_a_data_frame():
+    X, y, kernel = small_problem()
+    gram = pd.DataFrame(kernel(X).eval())
+    assert bk.models.label_noise_classifier(None, y, kernel=gram, noise=0.1)
+    with pytest.raises(ValueError, match="X is needed"):
+        bk.models.label_noise_classifier(None, y)
+
+
+@pytest.mark.parametrize("low", [-0.1, -1e-3])
+def test_prior_of_the_noise_below_zero_is_refused(low):
+    X, y, kernel = small_problem()
+    with pytest.raises(ValueError, match="within"):
+        bk.models.label_noise_classifier(X, y, kernel=kernel, noise=pm.Uniform.dist(low, 0.4))
+
+
+def test_noise_may_be_an_expression_of_variables_or_an_array():
+    X, y, kernel = small_problem()
+    with pm.Model() as model:
+        q = pm.Uniform("q", 0, 0.4)
+        bk.models.label_noise_classifier(X, y, kernel=kernel, noise=(q, q / 2))
+        idata = pm.sample(10, tune=10, chains=1, quiet=True, random_seed=1)
+    np.testing.assert_allclose(
+        idata.posterior["noise"][..., 0] / 2, idata.posterior["noise"][..., 1]
+    )
+    assert bk.predict(model, idata, X[:3]).sizes["obs_new"] == 3
+    pair = bk.models.label_noise_classifier(X, y, kernel=kernel, noise=np.array([0.1, 0.2]))
+    assert bk.specification_of(pair).noise == (0.1, 0.2)
+
+
+def test_setting_data_is_checked_and_seen():
+    X, y, kernel = small_problem()
+    model = bk.models.label_noise_classifier(X, y, kernel=kernel, noise=0.1)
+    with model:
+        with pytest.raises(ValueError, match="NaN"):
+            pm.set_data({"X": np.full((3, 2), np.nan)})
+        pm.set_data({"noise": 0.2})
+    assert bk.specification_of(model).noise == (0.2, 0.2)
+    with model:
+        pm.set_data({"X": X[:3]})
+    with pytest.raises(ValueError, match="3 points but 20 labels"):
+        bk.samplers.sample_directions(model, draws=5)
+
+
+def test_named_model():
+    X, y, kernel = small_problem()
+    with pm.Model(name="sub") as model:
+        bk.models.label_noise_classifier(X, y, kernel=kernel, noise="infer")
+        idata = pm.sample(20, tune=10, chains=1, quiet=True, random_seed=1)
+    assert "sub::w" in idata.posterior
+    assert bk.predict(model, idata, X[:3]).sizes["obs_new"] == 3
+    assert bk.bayes_point(model, idata).w.shape == (20,)
+
+
+def test_nothing_is_left_behind_in_an_open_model():
+    X, y, kernel = small_problem()
+    with pm.Model() as model:
+        with pytest.raises(ValueError, match="rank"):
+            bk.models.label_noise_classifier(X, y, kernel=kernel, rank=0)
+        assert not model.named_vars
+        bk.models.label_noise_classifier(X, y, kernel=kernel)
+        with pytest.raises(ValueError, match="already holds a classifier"):
+            bk.models.label_noise_classifier(X, y, kernel=kernel)
+    assert list(model.coords["class"]) == [-1, 1]
+
+
+def test_low_rank_that_leaves_out_much_is_logged(caplog):
+    X, y, kernel = small_problem()
+    bk.models.label_noise_classifier(X, y, kernel=kernel, noise=0.1, rank=3)
+    assert "Rank 3 leaves out" in caplog.text
+
+
+def test_event_cap_is_logged_once_per_chain(caplog):
+    X, y, kernel = small_problem()
+    with bk.models.label_noise_classifier(X, y, kernel=kernel, noise=0.1):
+        idata = pm.sample(
+            20, tune=5, chains=2, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False, refractive_billiard={"max_events": 2},
+        )  # fmt: skip
+    assert idata.sample_stats["refractive_capped"].sum() > 20
+    assert caplog.text.count("max_events = 2") == 2

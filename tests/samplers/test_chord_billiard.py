@@ -1,4 +1,4 @@
-"""Algorithm 2 of the Bayes point machine paper: operation and stopping rule; bias: test_billiard."""
+"""Algorithm 2 of the Bayes point machine paper: operation and stopping rule."""
 
 import numpy as np
 import pytest

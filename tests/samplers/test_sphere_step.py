@@ -54,9 +54,7 @@ def move_kernel(point, k):
 
 @pytest.mark.parametrize("prefix", STEPS)
 def test_conformance(prefix, noisy):
-    report = check_sampler(
-        STEPS[prefix], model=noisy, stat_prefix=prefix, move_others=move_noise, n_steps=80
-    )
+    report = check_sampler(STEPS[prefix], model=noisy, move_others=move_noise, n_steps=80)
     assert report.passed == ["protocol", "seeds", "per-chain reset", "state replay", "cores"]
 
 
@@ -65,7 +63,6 @@ def test_conformance_with_random_kernel(prefix, random_kernel):
     check_sampler(
         lambda: STEPS[prefix](sweeps=3, compile_kwargs=PLAIN),
         model=random_kernel,
-        stat_prefix=prefix,
         move_others=move_kernel,
         parallel=False,
     )
@@ -75,11 +72,11 @@ def test_conformance_with_random_kernel(prefix, random_kernel):
 def test_conformance_in_the_version_space(prefix, moons):
     kernel = pm.gp.cov.ExpQuad(2, ls=0.5)
     model = bk.models.label_noise_classifier(*moons, kernel=kernel, noise=0.0)
-    check_sampler(STEPS[prefix], model=model, stat_prefix=prefix, parallel=False)
+    check_sampler(STEPS[prefix], model=model, parallel=False)
 
 
 def test_conformance_of_the_flip_rate(noisy):
-    check_sampler(FlipRateGibbs, model=noisy, stat_prefix="flip_rate")
+    check_sampler(FlipRateGibbs, model=noisy)
 
 
 @pytest.mark.parametrize("prefix", STEPS)
@@ -100,7 +97,6 @@ def test_known_answers(prefix):
     report = check_sampler(
         lambda: STEPS[prefix](sweeps=5),
         model=model,
-        stat_prefix=prefix,
         parallel=False,
         exact_means=means,
         draws=1000,
