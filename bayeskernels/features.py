@@ -37,6 +37,8 @@ class FeatureMap:
 
     def __init__(self, kernel, X, *, rank=None, method="cholesky"):
         self.kernel = kernel
+        if rank is not None and not isinstance(rank, int | np.integer):
+            raise TypeError(f"rank must be a whole number or None, got {rank!r}.")
         if (
             rank is not None
             and rank < len(X)

@@ -120,7 +120,7 @@ def factor_gram(gram, *, rank=None, method="cholesky"):
     elif method == "cholesky":
         factor = _lapack_factor(gram)
     else:
-        raise ValueError(f"method must be 'cholesky' or 'eigen', got {method!r}.")
+        raise ValueError(f"The factorization must be 'cholesky' or 'eigen', got {method!r}.")
     return factor
 
 

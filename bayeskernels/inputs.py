@@ -99,7 +99,10 @@ def as_two_classes(y, n_points):
         missing = [k for k, label in enumerate(labels) if label is None or label != label]
         if missing:
             raise ValueError(f"y has no label at position {missing[0]}. Drop such points.")
-    names, codes = np.unique(labels, return_inverse=True)
+    try:
+        names, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"The labels in y must be of one type: {error}.") from error
     if len(names) == 1:
         raise ValueError(
             f"y has only one class ({names.tolist()[0]!r}): there is nothing to tell apart. "

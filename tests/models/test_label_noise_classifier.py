@@ -497,3 +497,14 @@ def test_event_cap_is_logged_once_per_chain(caplog):
         )  # fmt: skip
     assert idata.sample_stats["refractive_capped"].sum() > 20
     assert caplog.text.count("max_events = 2") == 2
+
+
+def test_messages_name_what_was_wrong():
+    X, y, kernel = small_problem()
+    with pytest.raises(ValueError, match="factorization must be"):
+        bk.models.label_noise_classifier(X, y, kernel=kernel, factorization="lu")
+    with pytest.raises(TypeError, match="rank must be a whole number"):
+        bk.models.label_noise_classifier(X, y, kernel=kernel, rank="a")
+    mixed = np.array([1, "a"] * 10, dtype=object)
+    with pytest.raises(TypeError, match="of one type"):
+        bk.models.label_noise_classifier(X, mixed, kernel=kernel)
