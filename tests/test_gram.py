@@ -102,5 +102,5 @@ def test_bad_matrices(name, method):
 def test_bad_options():
     with pytest.raises(ValueError, match="rank"):
         factor_gram(np.eye(2), rank=0)
-    with pytest.raises(ValueError, match="method"):
+    with pytest.raises(ValueError, match="factorization"):
         factor_gram(np.eye(2), method="lu")
