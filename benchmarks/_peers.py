@@ -124,7 +124,8 @@ def metropolis(problem, *, seconds, rng, tune=1500):
 
 
 #: hopsy's walks that sample a Gaussian in a cone, and steps between two recorded draws. Left out:
-#: CSmMALA and DikinWalk (a hundred times slower still), the billiard walks (they fail on a cone).
+#: CSmMALA and DikinWalk, which hardly moved in short trials (too little for an ESS), and the
+#: billiard walks, which raise "bad any_cast" on this problem in hopsy 1.7.0.
 HOPSY_WALKS = {
     "TruncatedGaussianProposal": 1,
     "GaussianCoordinateHitAndRunProposal": 100,
