@@ -89,9 +89,10 @@ def _new_inputs(X_new, specification, columns):
     if columns is not None and hasattr(X_new, "columns"):
         given = tuple(str(c) for c in X_new.columns)
         if given != columns:
+            remedy = "Reorder" if set(columns) <= set(given) else "Rename"
             raise ValueError(
                 f"The columns of X_new are {list(given)}, the model was trained with "
-                f"{list(columns)}. Reorder them: X_new[{list(columns)}]."
+                f"{list(columns)}. {remedy} them."
             )
     return values
 

@@ -229,6 +229,8 @@ def _flip_rate(noise, name):
         is_prior = noise.owner is not None and isinstance(
             noise.owner.op, RandomVariable | SymbolicRandomVariable
         )
+        if is_prior:
+            _check_support(noise)
         if noise in model.named_vars.values() or not is_prior:
             return noise
         if noise.name is not None:
@@ -236,7 +238,6 @@ def _flip_rate(noise, name):
                 f"The prior {noise.name!r} belongs to another model. Build the classifier inside "
                 "`with model:`, or give an unnamed prior such as FlipRate.dist(1, 9)."
             )
-        _check_support(noise)
         return model.register_rv(noise, name)
     try:
         rate = float(noise)
@@ -253,7 +254,7 @@ def _flip_rate(noise, name):
 
 
 def _check_support(prior):
-    """Refuse priors with mass at or beyond one half, where PyMC can tell."""
+    """Refuse priors with mass outside of (0, 1/2), where PyMC can tell."""
     try:
         below_zero, below_half = np.exp(pm.logcdf(prior, [0.0, 0.5]).eval())
     except (NotImplementedError, ValueError, MissingInputError):

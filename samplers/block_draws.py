@@ -9,15 +9,16 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from bayeskernels.samplers.walls import COINCIDENCE_TOLERANCE
-
-__all__ = ["DirectionBlock", "outputs_at"]
+__all__ = ["DirectionBlock", "fresh_outputs", "outputs_at"]
 
 #: Directions per block: past this the matrix product is no longer bound by memory.
 BLOCK_SIZE = 128
 
 #: Output that stands for one of exactly zero: as small as the rounding errors of the others.
 OFF_THE_WALL = 1e-13
+
+#: A point behind an impassable wall by less than this was put there by rounding errors.
+BEHIND_BY_ROUNDING = 1e-9
 
 
 @cache
@@ -88,5 +89,5 @@ def fresh_outputs(z, walls):
     """
     outputs = outputs_at(np.atleast_2d(z), walls.normals)[0]
     behind = np.isinf(walls.jumps) & (outputs * np.sign(walls.jumps) < 0.0)
-    beside = (outputs == 0.0) | (behind & (np.abs(outputs) < COINCIDENCE_TOLERANCE))
+    beside = (outputs == 0.0) | (behind & (np.abs(outputs) < BEHIND_BY_ROUNDING))
     return np.where(beside, np.copysign(OFF_THE_WALL, walls.jumps), outputs)

@@ -15,14 +15,14 @@ Where the print is wrong or slow:
 """
 
 import math
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 from pymc.step_methods.compound import Competence
 
-from bayeskernels.samplers.block_draws import DirectionBlock, fresh_outputs
+from bayeskernels.samplers.block_draws import fresh_outputs
+from bayeskernels.samplers.block_sampler import BlockSampler
 from bayeskernels.samplers.sphere_step import SphereStep
 
 __all__ = ["CirclePath", "GreatCircleWalker", "KernelGibbs", "simulate_kernel_gibbs"]
@@ -172,26 +172,25 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
     return growth, records
 
 
-class GreatCircleWalker:
-    """Position, outputs and pending directions of one kernel Gibbs chain.
+class GreatCircleWalker(BlockSampler):
+    """One kernel Gibbs chain.
 
     Attributes
     ----------
-    walls : Walls
+    walls, sweeps, block
+        See :class:`BlockSampler`.
     w : array of shape (r,)
         Unit vector.
     outputs : array of shape (n_walls,)
         ``walls.normals @ w``, carried along.
-    block : DirectionBlock or None
-        Directions drawn but not yet used.
     growth : float
         Bound of the factor by which rounding errors of the outputs have grown.
     """
 
+    carried = ("w", "outputs", "growth")
+
     def __init__(self, walls, w, *, sweeps=1):
-        self.walls = walls
-        self.sweeps = sweeps
-        self.block = None
+        super().__init__(walls, sweeps)
         self.place(w)
 
     def place(self, w):
@@ -200,34 +199,9 @@ class GreatCircleWalker:
         self.w /= np.linalg.norm(self.w)
         self._refresh()
 
-    def change_normals(self, walls):
-        """Go on among walls in other places."""
-        self.walls = walls
-        self._refresh()
-        if self.block is not None:
-            self.block.reproject(walls.normals)
-
     def _refresh(self):
         self.outputs = fresh_outputs(self.w, self.walls)
         self.growth = 1.0
-
-    @property
-    def state(self):
-        """All that changes, as a dict of arrays and numbers."""
-        return {
-            "w": self.w,
-            "outputs": self.outputs,
-            "block": None if self.block is None else self.block.state,
-            "growth": self.growth,
-        }
-
-    @state.setter
-    def state(self, state):
-        state = deepcopy(state)
-        self.w = state["w"]
-        self.outputs = state["outputs"]
-        self.block = None if state["block"] is None else DirectionBlock(**state["block"])
-        self.growth = state["growth"]
 
     def move(self, rng, n_draws=1):
         """Make up to ``n_draws`` times ``sweeps`` steps, as far as the block of directions goes.
@@ -238,8 +212,8 @@ class GreatCircleWalker:
         records : array of shape (n, 2)
             Training errors, angle of the last step.
         """
-        if self.block is None or self.block.left < self.sweeps:
-            self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
+        if self.needs_block:
+            self.new_block(rng)
         n_draws = min(n_draws, self.block.left // self.sweeps)
         n = n_draws * self.sweeps
         directions, outputs = self.block.take(n)
@@ -310,15 +284,7 @@ def simulate_kernel_gibbs(walls, w, n_draws, *, rng, sweeps=1):
     >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # each of two labels is wrong with q = 0.1
     True
     """
-    walker = GreatCircleWalker(walls, w, sweeps=sweeps)
-    draws = np.empty((n_draws, walls.dimension))
-    records = np.empty((n_draws, 2))
-    done = 0
-    while done < n_draws:
-        part, record = walker.move(rng, n_draws - done)
-        draws[done : done + len(part)] = part
-        records[done : done + len(part)] = record
-        done += len(part)
+    draws, records = GreatCircleWalker(walls, w, sweeps=sweeps).run(rng, n_draws)
     return CirclePath(draws, records[:, 0].astype(np.int64), records[:, 1])
 
 

@@ -15,14 +15,14 @@ The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman an
 
 import logging
 import math
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 from pymc.step_methods.compound import Competence
 
-from bayeskernels.samplers.block_draws import DirectionBlock, fresh_outputs
+from bayeskernels.samplers.block_draws import fresh_outputs
+from bayeskernels.samplers.block_sampler import BlockSampler
 from bayeskernels.samplers.sphere_step import SphereStep
 from bayeskernels.samplers.wall_dynamics import fly, wall_gram
 
@@ -111,30 +111,29 @@ def default_max_events(n_walls):
     return 20_000 + 100 * n_walls
 
 
-class BilliardBall:
-    """Position, outputs and pending momenta of one ball between walls.
+class BilliardBall(BlockSampler):
+    """One ball between walls.
 
     Attributes
     ----------
-    walls : Walls
+    walls, sweeps, block
+        See :class:`BlockSampler`; directions are momenta here.
     gram : array
         Gram matrix of the normals, see :func:`wall_gram`.
     z : array of shape (r,)
     outputs : array of shape (n_walls,)
         ``walls.normals @ z``, carried along.
-    block : DirectionBlock or None
-        Momenta drawn but not yet used.
     since_refresh : int
         Trajectories since the outputs were last computed from z.
     """
 
+    carried = ("z", "outputs", "since_refresh")
+
     def __init__(self, walls, z, *, gram=None, sweeps=1, duration=(1.2, 1.9), max_events=None):
-        self.walls = walls
+        super().__init__(walls, sweeps)
         self.gram = wall_gram(walls.normals) if gram is None else gram
-        self.sweeps = sweeps
         self.duration = duration
         self.max_events = default_max_events(walls.n_walls) if max_events is None else max_events
-        self.block = None
         self.place(z)
 
     def place(self, z):
@@ -144,11 +143,8 @@ class BilliardBall:
 
     def change_normals(self, walls):
         """Go on among walls in other places."""
-        self.walls = walls
         self.gram = wall_gram(walls.normals)
-        self._refresh()
-        if self.block is not None:
-            self.block.reproject(walls.normals)
+        super().change_normals(walls)
 
     def _refresh(self):
         self.outputs = fresh_outputs(self.z, self.walls)
@@ -160,24 +156,6 @@ class BilliardBall:
                 "errors, as bayeskernels.models does, or use noise > 0."
             )
 
-    @property
-    def state(self):
-        """All that changes, as a dict of arrays and numbers."""
-        return {
-            "z": self.z,
-            "outputs": self.outputs,
-            "block": None if self.block is None else self.block.state,
-            "since_refresh": self.since_refresh,
-        }
-
-    @state.setter
-    def state(self, state):
-        state = deepcopy(state)
-        self.z = state["z"]
-        self.outputs = state["outputs"]
-        self.block = None if state["block"] is None else DirectionBlock(**state["block"])
-        self.since_refresh = state["since_refresh"]
-
     def move(self, rng, n_draws=1):
         """Run up to ``n_draws`` times ``sweeps`` trajectories, as far as the block of momenta goes.
 
@@ -187,8 +165,8 @@ class BilliardBall:
         counts : array of int, shape (n, 4)
             Errors, events, reflections, capped trajectories.
         """
-        if self.block is None or self.block.left < self.sweeps:
-            self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
+        if self.needs_block:
+            self.new_block(rng)
             if self.since_refresh >= REFRESH_EVERY:
                 self._refresh()
         n_draws = min(n_draws, self.block.left // self.sweeps)
@@ -211,18 +189,6 @@ class BilliardBall:
         )
         counts[:, 0] += self.walls.constant_errors
         self.since_refresh += n
-        return draws, counts
-
-    def run(self, rng, n_draws):
-        """Like :meth:`move`, for as many blocks of momenta as it takes."""
-        draws = np.empty((n_draws, self.walls.dimension))
-        counts = np.empty((n_draws, 4), dtype=np.int64)
-        done = 0
-        while done < n_draws:
-            part, count = self.move(rng, n_draws - done)
-            draws[done : done + len(part)] = part
-            counts[done : done + len(part)] = count
-            done += len(part)
         return draws, counts
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 __all__ = ["WallGeometry", "Walls", "label_costs"]
 
-#: Two unit normals closer than this (up to sign) are one wall. The normals carry rounding errors
-#: of about 1e-10 from the Gram factor; a wedge this thin holds no mass that a sampler could see.
-COINCIDENCE_TOLERANCE = 1e-9
+#: Two unit normals closer than this (up to sign) are one wall. The last pivots of a Gram factor are
+#: about sqrt(m eps), so the rows of equal points differ by 1e-8 or so under a smooth kernel; a
+#: wedge as thin as this holds no mass that a sampler could see.
+COINCIDENCE_TOLERANCE = 1e-7
 
 
 def label_costs(is_positive, flip_negative, flip_positive):
@@ -113,10 +114,10 @@ class WallGeometry:
         if matters.all():
             return Walls(self.normals, jumps, errors, constant)
         # Keep the reduced normals: who holds them sees by identity that only heights have changed.
-        kept = self._kept.setdefault(matters.tobytes(), None)
-        if kept is None:
-            kept = self._kept[matters.tobytes()] = np.ascontiguousarray(self.normals[matters])
-        return Walls(kept, jumps[matters], errors[:, matters].copy(), constant)
+        key = matters.tobytes()
+        if key not in self._kept:
+            self._kept[key] = np.ascontiguousarray(self.normals[matters])
+        return Walls(self._kept[key], jumps[matters], errors[:, matters].copy(), constant)
 
 
 @dataclass(frozen=True)
@@ -175,25 +176,24 @@ def _coincident_groups(units):
     m, r = units.shape
     group = np.full(m, -1)
     orientation = np.ones(m)
-    keep = []
-    projection = np.abs(units @ np.random.default_rng(0).standard_normal(r)) / np.sqrt(r)
-    order = np.argsort(projection, kind="stable")
-    representatives = []  # (projection, vector index, group) of groups near the current place
-    for i in order:
-        near = projection[i] - 2 * COINCIDENCE_TOLERANCE
-        representatives = [rep for rep in representatives if rep[0] >= near]
-        for _, j, number in representatives:
+    probe = np.random.default_rng(0).standard_normal(r)
+    projection = np.abs(units @ probe)
+    window = COINCIDENCE_TOLERANCE * np.linalg.norm(probe)
+    n_groups = 0
+    nearby = []  # (vector, its group): the first members of groups whose projection is in reach
+    for i in np.argsort(projection, kind="stable"):
+        nearby = [(j, number) for j, number in nearby if projection[i] - projection[j] <= window]
+        for j, number in nearby:
             sign = 1.0 if units[i] @ units[j] >= 0 else -1.0
-            if np.abs(units[i] - sign * units[j]).max() < COINCIDENCE_TOLERANCE:
+            if np.linalg.norm(units[i] - sign * units[j]) < COINCIDENCE_TOLERANCE:
                 group[i], orientation[i] = number, sign
                 break
         else:
-            group[i] = len(keep)
-            representatives.append((projection[i], i, len(keep)))
-            keep.append(i)
+            group[i] = n_groups
+            nearby.append((i, n_groups))
+            n_groups += 1
     # Number the groups by their first member in the data, so that walls keep the points' order.
-    keep = np.array(keep, dtype=int)
-    first = np.full(len(keep), m)
+    first = np.full(n_groups, m)
     np.minimum.at(first, group, np.arange(m))
     rank = np.argsort(np.argsort(first))
     orientation *= orientation[first][group]

@@ -6,12 +6,10 @@ What counts are outputs at test points, the number of training errors, and the s
 
 import arviz as az
 import numpy as np
-import xarray as xr
 
-from bayeskernels.outputs import output_blocks
-from bayeskernels.specification import specification_of
+from bayeskernels.diagnostics import monitor
 
-__all__ = ["error_counts", "error_rate", "measure_convergence", "monitor_classifier"]
+__all__ = ["error_rate", "measure_convergence", "monitor_classifier"]
 
 #: Outputs are watched at this many test points.
 N_POINTS = 25
@@ -29,31 +27,11 @@ def monitor_classifier(model, idata, problem):
     Returns
     -------
     xarray.Dataset
-        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: the first test points),
+        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: some test points),
         ``errors`` on the training points, and every scalar or short unknown of the model.
     """
-    posterior = idata["posterior"]
-    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
-    coords = {name: posterior[name].values for name in ("chain", "draw")}
-    X = problem.X_test[:N_POINTS]
-    blocks = output_blocks(specification_of(model), idata, X, progressbar=False)
-    outputs = np.concatenate([values for _, values in blocks])
-    watched = xr.Dataset(
-        {"output": (("chain", "draw", "point"), outputs.T.reshape(*sizes, len(X)))}, coords=coords
-    )
-    errors = error_counts(idata)
-    if errors is not None:
-        watched["errors"] = errors
-    for name, values in posterior.data_vars.items():
-        if "basis" not in values.dims:
-            watched[name] = values
-    return watched
-
-
-def error_counts(idata):
-    """Number of training errors by draw, which every step of a direction records; None without."""
-    names = [name for name in idata["sample_stats"].data_vars if name.endswith("_errors")]
-    return idata["sample_stats"][names[0]].astype(float) if names else None
+    watched = monitor(model, idata, problem.X_test, max_points=N_POINTS, progressbar=False)
+    return watched["posterior"].to_dataset()
 
 
 def measure_convergence(watched):

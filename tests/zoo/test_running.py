@@ -27,7 +27,9 @@ def test_numbers_of_a_run(result):
 
 def test_watched_outputs_belong_to_their_chain_and_draw(result):
     w = result.idata["posterior"]["w"]
-    features = result.model.bayeskernels_specification.feature_map(result.problem.X_test[:25])
+    features = result.model.bayeskernels_specification.feature_map(
+        result.problem.X_test[result.watched["point"].values]
+    )
     expected = w.values @ features.T
     np.testing.assert_allclose(result.watched["output"].values, expected, atol=1e-12)
 
