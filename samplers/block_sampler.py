@@ -41,8 +41,8 @@ class BlockSampler:
         """Draw the next block; a whole number of draws fits into it."""
         self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
 
-    def change_normals(self, walls):
-        """Go on among walls in other places."""
+    def change_normals(self, walls, gram=None):
+        """Go on among walls in other places; ``gram`` is the Gram matrix of their normals."""
         self.walls = walls
         self._refresh()
         if self.block is not None:

@@ -55,7 +55,7 @@ def sample_directions(
             f"{[rv.name for rv in free]}. Use pm.sample."
         )
     [value] = model.value_vars
-    walls = LabelNoiseTarget(value, model).walls({})
+    [walls] = LabelNoiseTarget(value, model).walls({})
     gram = wall_gram(walls.normals)
     hard = np.isinf(walls.jumps).any()
     paths, errors = [], []

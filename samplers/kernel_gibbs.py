@@ -335,9 +335,9 @@ class KernelGibbs(SphereStep):
     def _make_sampler(self, walls, value):
         return GreatCircleWalker(walls, value, sweeps=self.sweeps or 10)
 
-    def _move(self):
-        draws, [[errors, angle]] = self.sampler.move(self.rng)
+    def _move(self, sampler):
+        draws, [[errors, angle]] = sampler.move(self.rng)
         # The length is free and independent of the direction: draw it from its own distribution.
-        length = np.sqrt(self.rng.chisquare(self.sampler.walls.dimension))
+        length = np.sqrt(self.rng.chisquare(sampler.walls.dimension))
         stats = {"kernel_gibbs_errors": int(errors), "kernel_gibbs_angle": float(angle)}
         return draws[0] * length, stats

@@ -3,6 +3,9 @@
 A direction w enters such a model through outputs that are linear in it, f = A w, and nowhere else.
 :class:`LabelNoiseTarget` finds the likelihood terms, takes A, the labels and the flip rates from
 the model's graph, and turns them into walls; it recomputes only what other variables have moved.
+
+A variable may hold several directions as rows, one for each class: F = A W', with a column of
+labels for each. They are independent given the rest, and their walls differ by labels only.
 """
 
 import numpy as np
@@ -34,12 +37,12 @@ def label_noise_terms(model, w):
 
 
 class LabelNoiseTarget:
-    """The walls that a model puts into the space of one direction.
+    """The walls that a model puts into the space of a direction, or of each of several.
 
     Parameters
     ----------
     value : TensorVariable
-        Value variable of the direction.
+        Value variable of the direction, or of a matrix whose rows are directions.
     model : pm.Model
     compile_kwargs : dict, optional
         Passed on where a graph has to be compiled.
@@ -57,7 +60,7 @@ class LabelNoiseTarget:
             )
         _refuse_other_terms(model, w, terms)
         read = _GraphReader(model, compile_kwargs or {})
-        self._labels = [read.now(model.rvs_to_values[rv]) == 1 for rv in terms]
+        self._labels = [_columns(read.now(model.rvs_to_values[rv]) == 1) for rv in terms]
         self._features = [read(_linear_map(rv.owner.inputs[2], w)) for rv in terms]
         self._rates = [[read(rate) for rate in rv.owner.inputs[3:5]] for rv in terms]
         self.geometry_names = sorted({n for f in self._features for n in f.names})
@@ -72,7 +75,10 @@ class LabelNoiseTarget:
         return [np.asarray(point[name]) for name in self.geometry_names]
 
     def walls(self, point):
-        """Walls at a point of the model; the same object as before if nothing has moved."""
+        """Walls of each direction at a point of the model, as a list.
+
+        It is the same object as before if nothing has moved.
+        """
         inputs = self.geometry_inputs(point)
         moved = self._geometry is None or not _equal(inputs, self._geometry_inputs)
         if moved:
@@ -83,18 +89,30 @@ class LabelNoiseTarget:
                         f"The model has outputs at {len(part)} points but {len(labels)} labels. "
                         "Was X set to new points? Set it back to those of training first."
                     )
-            features = np.concatenate(parts)
-            self._geometry = WallGeometry.from_features(features, np.concatenate(self._labels))
+            labels = np.concatenate(self._labels)
+            first = WallGeometry.from_features(np.concatenate(parts), labels[:, 0])
+            self._geometry = [first, *map(first.relabelled, labels.T[1:])]
             self._geometry_inputs = [value.copy() for value in inputs]
         rates = [np.asarray(point[name]) for name in self.rate_names]
         if moved or not _equal(rates, self._rate_inputs):
-            costs = [
-                label_costs(labels, negative(point), positive(point))
-                for labels, (negative, positive) in zip(self._labels, self._rates, strict=True)
+            costs = np.concatenate(
+                [
+                    label_costs(labels, _columns(negative(point)), _columns(positive(point)))
+                    for labels, (negative, positive) in zip(self._labels, self._rates, strict=True)
+                ]
+            )
+            self._walls = [
+                geometry.with_costs(column)
+                for geometry, column in zip(self._geometry, costs.T, strict=True)
             ]
-            self._walls = self._geometry.with_costs(np.concatenate(costs))
             self._rate_inputs = [value.copy() for value in rates]
         return self._walls
+
+
+def _columns(values):
+    """Values by point as a column; what is by point and direction stays, and so do scalars."""
+    values = np.asarray(values)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def _equal(values, others):
@@ -114,10 +132,15 @@ def _refuse_other_terms(model, w, terms):
 
 
 def _linear_map(f, w):
-    """Matrix A of outputs f = A w, as a graph."""
+    """Matrix A of outputs f = A w or F = A W', as a graph."""
     A = _matrix_of_product(f, w)
     if A is not None and w not in ancestors([A]):
         return A
+    if w.ndim > 1:
+        raise TypeError(
+            f"The outputs must be a plain product A @ {w.name}.T where {w.name} holds several "
+            "directions as rows."
+        )
     dimension = int(np.prod(w.shape.eval()))
     points = np.concatenate([np.zeros((1, dimension)), np.ones((1, dimension)), np.eye(dimension)])
     outputs = vectorize_graph(f, {w: pt.as_tensor(points)})
@@ -128,7 +151,18 @@ def _linear_map(f, w):
 
 
 def _matrix_of_product(f, w):
-    """The matrix A where the graph of f is plainly the product of A with w, else None."""
+    """The matrix A where the graph of f is plainly A @ w (or A @ w.T for rows), else None."""
+    if w.ndim == 2:
+        if f.owner is None or not isinstance(f.owner.op, Dot):
+            return None
+        A, operand = f.owner.inputs
+        is_transposed = (
+            operand.owner is not None
+            and isinstance(operand.owner.op, DimShuffle)
+            and operand.owner.op.new_order == (1, 0)
+            and operand.owner.inputs[0] is w
+        )
+        return A if is_transposed else None
 
     def unpadded(variable):
         # PyTensor writes a product with a vector as one with a column, squeezed afterwards.

@@ -141,9 +141,9 @@ class BilliardBall(BlockSampler):
         self.z = np.array(z, dtype=np.float64)
         self._refresh()
 
-    def change_normals(self, walls):
-        """Go on among walls in other places."""
-        self.gram = wall_gram(walls.normals)
+    def change_normals(self, walls, gram=None):
+        """Go on among walls in other places; ``gram`` is the Gram matrix of their normals."""
+        self.gram = wall_gram(walls.normals) if gram is None else gram
         super().change_normals(walls)
 
     def _refresh(self):
@@ -277,6 +277,7 @@ class RefractiveBilliard(SphereStep):
     name = "refractive_billiard"
     stat_prefix = "refractive"
     suitability = Competence.IDEAL
+    uses_gram = True
     default_tune_steps = 200
     stats_dtypes_shapes = {
         "refractive_errors": (int, []),
@@ -303,17 +304,22 @@ class RefractiveBilliard(SphereStep):
     def _make_sampler(self, walls, value):
         sweeps = self.sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10))
         return BilliardBall(
-            walls, value, sweeps=sweeps, duration=self.duration, max_events=self.max_events
+            walls,
+            value,
+            gram=self._gram_of(walls),
+            sweeps=sweeps,
+            duration=self.duration,
+            max_events=self.max_events,
         )
 
-    def _move(self):
-        draws, [counts] = self.sampler.move(self.rng)
+    def _move(self, sampler):
+        draws, [counts] = sampler.move(self.rng)
         if counts[3] and not self._has_warned:
             self._has_warned = True
             _log.warning(
                 "A trajectory met more than max_events = %d walls and was given up; the statistic "
                 "refractive_capped counts them. The chain stays exact, but is slow if there are "
                 "many: a thin posterior may need more noise, another kernel or a higher cap.",
-                self.sampler.max_events,
+                sampler.max_events,
             )
         return draws[0], dict(zip(self.stats_dtypes_shapes, counts.tolist(), strict=True))

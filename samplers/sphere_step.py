@@ -19,6 +19,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.samplers.label_noise_target import LabelNoiseTarget, label_noise_terms
 from bayeskernels.samplers.progress import ProgressColumns
+from bayeskernels.samplers.wall_dynamics import wall_gram
 
 __all__ = ["SphereStep", "SphereStepState", "prefer"]
 
@@ -56,22 +57,25 @@ def prefer(step_class):
 class SphereStepState(StepMethodState):
     """Everything that the next step needs."""
 
-    sampler_state: dict | None
+    sampler_states: list | None
     last_value: np.ndarray | None
     geometry_inputs: list | None
 
 
 class SphereStep(ProgressColumns, BlockedStep):
-    """Base of the steps that sample a direction under label noise.
+    """Base of the steps that sample directions under label noise.
 
     A subclass names itself, says how well it suits a label-noise posterior (``suitability``), makes
-    its sampler from walls and a position, and moves it.
+    its sampler from walls and a position, and moves it. A variable whose rows are directions (one
+    for each class) has a sampler for each row.
     """
 
     #: What the names of the step's statistics begin with.
     stat_prefix: str
     _state_class = SphereStepState
     suitability = Competence.COMPATIBLE
+    #: Whether the samplers need the Gram matrix of the walls.
+    uses_gram = False
 
     def __init__(
         self,
@@ -104,10 +108,11 @@ class SphereStep(ProgressColumns, BlockedStep):
         self._forget()
 
     def _forget(self):
-        self.sampler = None
-        self.sampler_state = None
+        self.samplers = None
+        self.sampler_states = None
         self.last_value = None
         self.geometry_inputs = None
+        self._shared_gram = None
 
     def setup_chain(self, rng, tune, draws):
         """Start a chain: nothing of the chain before may leak into it."""
@@ -117,57 +122,84 @@ class SphereStep(ProgressColumns, BlockedStep):
     @property
     def sampling_state(self):
         """Snapshot from which the next steps can be replayed exactly."""
-        if self.sampler is not None:
-            self.sampler_state = self.sampler.state
+        if self.samplers is not None:
+            self.sampler_states = [sampler.state for sampler in self.samplers]
         return super().sampling_state
 
     @sampling_state.setter
     def sampling_state(self, state):
         BlockedStep.sampling_state.fset(self, state)
-        self.sampler = None
+        self.samplers = None
 
     def step(self, point):
         """Move the direction; the other variables of ``point`` stay."""
-        if (
-            self._nothing_else_moves
-            and self.sampler is not None
-            and point[self._value_name] is self.last_value
+        value = point[self._value_name]
+        if not (
+            self._nothing_else_moves and self.samplers is not None and value is self.last_value
         ):
-            value, stats = self._move()
-            self.last_value = value
-            return {**point, self._value_name: value}, [stats]
-        walls = self.target.walls(point)
-        value = np.asarray(point[self._value_name])
-        geometry_inputs = self.target.geometry_inputs(point)
-        if self.sampler is None:
-            self.sampler = self._make_sampler(walls, value)
-            if self.sampler_state is not None:
-                self.sampler.state = self.sampler_state
-        if self.last_value is None or not np.array_equal(value, self.last_value):
-            self.sampler.place(value)
-        # A restored sampler was just made with these walls, but its outputs may be of older ones.
-        if (
-            self.sampler.walls.normals is not walls.normals
-            or len(self.sampler.outputs) != walls.n_walls
-            or (
-                self.geometry_inputs is not None
-                and not all(map(np.array_equal, geometry_inputs, self.geometry_inputs))
-            )
-        ):
-            self.sampler.change_normals(walls)
-        self.sampler.walls = walls
-        self.geometry_inputs = [array.copy() for array in geometry_inputs]
-        value, stats = self._move()
+            self._adapt_to(point)
+        if value.ndim == 1:
+            value, stats = self._move(self.samplers[0])
+        else:
+            value, stats = self._move_rows()
         self.last_value = value
         return {**point, self._value_name: value}, [stats]
+
+    def _adapt_to(self, point):
+        """Bring the samplers to where the model's variables are now."""
+        all_walls = self.target.walls(point)
+        value = np.asarray(point[self._value_name])
+        rows = np.atleast_2d(value)
+        geometry_inputs = self.target.geometry_inputs(point)
+        if self.samplers is None:
+            self.samplers = [
+                self._make_sampler(walls, z) for walls, z in zip(all_walls, rows, strict=True)
+            ]
+            if self.sampler_states is not None:
+                for sampler, state in zip(self.samplers, self.sampler_states, strict=True):
+                    sampler.state = state
+        has_moved = self.last_value is None or not np.array_equal(value, self.last_value)
+        # A restored sampler was just made with these walls, but its outputs may be of older ones.
+        has_bent = self.geometry_inputs is not None and not all(
+            map(np.array_equal, geometry_inputs, self.geometry_inputs)
+        )
+        for sampler, walls, z in zip(self.samplers, all_walls, rows, strict=True):
+            if has_moved:
+                sampler.place(z)
+            if (
+                has_bent
+                or sampler.walls.normals is not walls.normals
+                or len(sampler.outputs) != walls.n_walls
+            ):
+                sampler.change_normals(walls, self._gram_of(walls) if self.uses_gram else None)
+            sampler.walls = walls
+        self.geometry_inputs = [array.copy() for array in geometry_inputs]
+
+    def _move_rows(self):
+        """Move all directions; counts are added up, other statistics averaged."""
+        moves = [self._move(sampler) for sampler in self.samplers]
+        stats = {}
+        for name, (dtype, _) in self.stats_dtypes_shapes.items():
+            values = [row_stats[name] for _, row_stats in moves]
+            if dtype is object:
+                stats[name] = np.stack(values)
+            else:
+                stats[name] = sum(values) if dtype is int else sum(values) / len(values)
+        return np.stack([row for row, _ in moves]), stats
+
+    def _gram_of(self, walls):
+        """Gram matrix of the normals, computed once for all directions that share them."""
+        if self._shared_gram is None or self._shared_gram[0] is not walls.normals:
+            self._shared_gram = walls.normals, wall_gram(walls.normals)
+        return self._shared_gram[1]
 
     @abstractmethod
     def _make_sampler(self, walls, value):
         """Sampler at a position, with the methods place, change_normals and the attribute state."""
 
     @abstractmethod
-    def _move(self):
-        """Advance the sampler; return the new value of the variable and the statistics."""
+    def _move(self, sampler):
+        """Advance a sampler; return the new value of the direction and the statistics."""
 
     @classmethod
     def competence(cls, var, has_grad):

@@ -7,7 +7,7 @@ must be merged into one wall with the net jump: two walls in the same place woul
 same instant, and rounding would decide the order.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -60,11 +60,14 @@ class WallGeometry:
         The wall of each point; -1 for a zero feature vector, which is an error everywhere.
     right_side : array of float, shape (m,)
         +1 or -1: the sign of the output of the wall on which the point's label is right.
+    orientation : array of float, shape (m,)
+        +1 or -1: whether the wall's normal points to the point or away from it.
     """
 
     normals: np.ndarray
     wall_of_point: np.ndarray
     right_side: np.ndarray
+    orientation: np.ndarray
     _kept: dict = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -74,13 +77,19 @@ class WallGeometry:
         lengths = np.linalg.norm(features, axis=1)
         is_wall = lengths > 1e-12 * lengths.max(initial=0.0)
         units = features[is_wall] / lengths[is_wall, None]
-        keep, group, orientation = _coincident_groups(units)
+        keep, group, sign = _coincident_groups(units)
         wall_of_point = np.full(len(features), -1)
         wall_of_point[is_wall] = group
-        right_side = np.where(is_positive, 1.0, -1.0)
-        right_side[is_wall] *= orientation
+        orientation = np.ones(len(features))
+        orientation[is_wall] = sign
+        right_side = np.where(is_positive, orientation, -orientation)
         normals = units if len(keep) == len(units) else units[keep]
-        return cls(np.ascontiguousarray(normals), wall_of_point, right_side)
+        return cls(np.ascontiguousarray(normals), wall_of_point, right_side, orientation)
+
+    def relabelled(self, is_positive):
+        """Return the same hyperplanes, not computed again, for other labels of the points."""
+        right_side = np.where(is_positive, self.orientation, -self.orientation)
+        return replace(self, right_side=right_side)
 
     def with_costs(self, costs):
         """Put heights on the walls.

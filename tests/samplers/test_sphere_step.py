@@ -191,7 +191,7 @@ def test_another_step_may_move_the_direction(noisy):
     point, _ = step.step(noisy.initial_point(0))
     elsewhere = {**point, "w_unitvector__": -3.0 * point["w_unitvector__"]}
     step.step(elsewhere)
-    ball = step.sampler
+    [ball] = step.samplers
     np.testing.assert_allclose(ball.outputs, ball.walls.normals @ ball.z, atol=1e-12)
 
 
@@ -208,10 +208,10 @@ def test_saved_while_a_wall_was_switched_off():
         step, fresh = RefractiveBilliard(sweeps=2), RefractiveBilliard(sweeps=2)
     step.setup_chain(np.random.default_rng(0), 0, 10)
     point, _ = step.step(point)
-    assert step.sampler.walls.n_walls == 1
+    assert step.samplers[0].walls.n_walls == 1
     fresh.sampling_state = step.sampling_state
     expected, _ = step.step({**point, **differ})
-    assert step.sampler.walls.n_walls == 2
+    assert step.samplers[0].walls.n_walls == 2
     replayed, _ = fresh.step({**point, **differ})
     np.testing.assert_array_equal(expected["w_unitvector__"], replayed["w_unitvector__"])
 
