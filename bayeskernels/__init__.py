@@ -10,8 +10,9 @@ from bayeskernels import (
     samplers,
     testing,
 )
+from bayeskernels.bayes_points import bayes_point
 from bayeskernels.flips import flip_probability
-from bayeskernels.prediction import bayes_point, predict
+from bayeskernels.prediction import predict
 from bayeskernels.rejection import rejection_curve
 from bayeskernels.specification import specification_of
 

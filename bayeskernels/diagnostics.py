@@ -26,7 +26,7 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     Parameters
     ----------
     model : pm.Model
-        A label-noise classifier.
+        A classifier of :mod:`bayeskernels.models`.
     idata : DataTree
         Its posterior draws.
     X : array_like of shape (n, p), optional
@@ -39,8 +39,9 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     Returns
     -------
     DataTree
-        With the group ``posterior``: ``output`` (dim ``point``, the rows of X), ``errors`` (number
-        of training labels that the draw contradicts), and all unknowns but the direction.
+        With the group ``posterior``: ``output`` (dim ``point``, the rows of X, and ``class`` where
+        there are more than two), ``errors`` (number of training labels that the draw contradicts;
+        not in a version space, where it is zero), and all unknowns but the direction.
 
     Examples
     --------
@@ -59,25 +60,35 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     n_columns = specification.X.shape[1]
     X = specification.X if X is None else as_new_inputs(X, n_columns)
     rows = np.unique(np.linspace(0, len(X) - 1, min(max_points, len(X))).round().astype(int))
-    positive = (specification.codes == 1)[:, None]
-    errors = 0
-    for part, values in output_blocks(specification, idata, progressbar=progressbar):
-        errors += np.where(positive[part], values <= 0, values >= 0).sum(axis=0)
+    several = specification.n_classes > 2
     blocks = output_blocks(specification, idata, X[rows], progressbar=progressbar)
-    outputs = np.concatenate([values for _, values in blocks])
+    outputs = np.moveaxis(np.concatenate([values for _, values in blocks]), 0, 1)
     posterior = idata["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    dims = ("chain", "draw", "point", "class") if several else ("chain", "draw", "point")
     watched = xr.Dataset(
-        {
-            "output": (("chain", "draw", "point"), outputs.T.reshape(*shape, len(rows))),
-            "errors": (("chain", "draw"), errors.reshape(shape).astype(float)),
-        },
+        {"output": (dims, outputs.reshape(*shape, *outputs.shape[1:]))},
         coords={"chain": posterior["chain"], "draw": posterior["draw"], "point": rows},
     )
+    if several:
+        watched = watched.assign_coords({"class": specification.class_names})
+    if specification.noise is None or max(specification.noise) > 0.0:
+        errors = _count_errors(specification, idata, progressbar)
+        watched["errors"] = (("chain", "draw"), errors.reshape(shape).astype(float))
     for name, values in posterior.data_vars.items():
-        if "basis" not in values.dims:
+        if not {"basis", "support"} & set(values.dims):
             watched[name] = values
     return xr.DataTree.from_dict({"posterior": watched})
+
+
+def _count_errors(specification, idata, progressbar):
+    """Training labels that each draw contradicts."""
+    positive = specification.is_positive[:, None]
+    errors = 0
+    for part, values in output_blocks(specification, idata, progressbar=progressbar):
+        wrong = np.where(positive[part], values <= 0, values >= 0)
+        errors += (wrong if wrong.ndim == 2 else wrong.any(axis=2)).sum(axis=0)
+    return errors
 
 
 def loo(model, idata, *, progressbar=True):
@@ -115,6 +126,7 @@ def loo(model, idata, *, progressbar=True):
     'width 0.5'
     """
     specification = specification_of(model)
+    specification.require_two_classes("loo")
     codes = specification.codes
     rates = [np.asarray(q, dtype=float) for q in flip_rates(specification, idata)]
     if min(q.min() for q in rates) == 0.0:

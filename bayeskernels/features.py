@@ -13,7 +13,7 @@ from pytensor.tensor.sharedvar import TensorSharedVariable
 from bayeskernels.gram import factor_gram, pivoted_cholesky
 from bayeskernels.inputs import as_new_inputs
 
-__all__ = ["FeatureMap", "KernelInputs"]
+__all__ = ["FeatureMap", "KernelExpansion", "KernelInputs"]
 
 
 class FeatureMap:
@@ -29,13 +29,16 @@ class FeatureMap:
         Number of coordinates; the numerical rank of the Gram matrix by default.
     method : {"cholesky", "eigen"}
         See :func:`bayeskernels.gram.factor_gram`.
+    softness : float
+        The lambda of soft boundaries (BPM, equation (27)): every training point's kernel value with
+        itself is taken 1 + lambda times. New points know nothing of it.
 
     Attributes
     ----------
     factor : GramFactor
     """
 
-    def __init__(self, kernel, X, *, rank=None, method="cholesky"):
+    def __init__(self, kernel, X, *, rank=None, method="cholesky", softness=0.0):
         self.kernel = kernel
         if rank is not None and not isinstance(rank, int | np.integer):
             raise TypeError(f"rank must be a whole number or None, got {rank!r}.")
@@ -45,9 +48,12 @@ class FeatureMap:
             and method == "cholesky"
             and not kernel.is_precomputed
         ):
-            self.factor = _low_rank_factor(kernel, X, rank)
+            self.factor = _low_rank_factor(kernel, X, rank, softness)
         else:
-            self.factor = factor_gram(kernel.gram(X), rank=rank, method=method)
+            gram = kernel.gram(X)
+            if softness:
+                gram = gram + np.diag(softness * np.diag(gram))
+            self.factor = factor_gram(gram, rank=rank, method=method)
         support = self.factor.support
         self.support_inputs = support if kernel.is_precomputed else X[support]
 
@@ -61,9 +67,32 @@ class FeatureMap:
         return self.factor.map(self.kernel(X, self.support_inputs))
 
 
-def _low_rank_factor(kernel, X, rank):
+class KernelExpansion:
+    """Kernel values with given points as coordinates: classifiers in dual form, one alpha a point.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    support : array of shape (s, p)
+        The points; for a precomputed kernel their numbers.
+    """
+
+    def __init__(self, kernel, support):
+        self.kernel = kernel
+        self.support = support
+
+    def __call__(self, X):
+        """Coordinates of the rows of X, shape (len(X), s), in the precision of the support."""
+        return self.kernel(np.asarray(X, dtype=self._dtype), self.support)
+
+    @property
+    def _dtype(self):
+        return np.float32 if self.support.dtype == np.float32 else np.float64
+
+
+def _low_rank_factor(kernel, X, rank, softness):
     """Factor from single columns; a point's value with itself may differ, as white noise does."""
-    diagonal = kernel.diagonal(X)
+    diagonal = (1.0 + softness) * kernel.diagonal(X)
 
     def column(j):
         values = kernel(X, X[j : j + 1])[:, 0]
@@ -86,6 +115,7 @@ class KernelInputs(TensorSharedVariable):
         like = pytensor.shared(X, name=name, shape=(None, None))
         self = cls(type=like.type, value=X, strict=False, name=name)
         self.feature_map = feature_map
+        self.training = X
         self.features = pytensor.shared(
             feature_map.factor.features,
             name=f"{name}_features",
@@ -98,4 +128,9 @@ class KernelInputs(TensorSharedVariable):
         """Set inputs and features together."""
         new_value = as_new_inputs(new_value, self.get_value(borrow=True).shape[1])
         super().set_value(new_value, borrow=borrow)
-        self.features.set_value(np.ascontiguousarray(self.feature_map(new_value)), borrow=True)
+        if np.array_equal(new_value, self.training):
+            # Soft boundaries and white noise tell training points from new ones in the same place.
+            features = self.feature_map.factor.features
+        else:
+            features = np.ascontiguousarray(self.feature_map(new_value))
+        self.features.set_value(features, borrow=True)

@@ -46,6 +46,7 @@ def flip_probability(model, idata, *, progressbar=True):
     True
     """
     specification = specification_of(model)
+    specification.require_two_classes("flip_probability")
     codes = specification.codes
     share = np.empty(len(codes))
     for part, outputs in output_blocks(specification, idata, progressbar=progressbar):

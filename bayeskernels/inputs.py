@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["TwoClasses", "as_inputs", "as_new_inputs", "as_two_classes"]
+__all__ = ["Classes", "as_classes", "as_inputs", "as_new_inputs", "as_two_classes"]
 
 
 def as_inputs(X, *, name="X"):
@@ -56,34 +56,45 @@ def as_new_inputs(X_new, n_columns):
 
 
 @dataclass(frozen=True)
-class TwoClasses:
-    """Labels of a two-class problem.
+class Classes:
+    """Labels of a classification problem.
 
     Attributes
     ----------
     codes : array of int, shape (m,)
-        0 for the first class, 1 for the second.
-    names : array of shape (2,)
-        The labels in sorted order; the second is the positive class.
+        Number of each point's class, from 0.
+    names : array of shape (n_classes,)
+        The labels in sorted order; of two, the second is the positive class.
     """
 
     codes: np.ndarray
     names: np.ndarray
 
+    @property
+    def is_positive(self):
+        """What each direction has to tell: bool of shape (m,), or (m, n_classes) for more than two.
 
-def as_two_classes(y, n_points):
-    """Labels of any type as 0 and 1.
+        Two classes need one direction, which is positive for the second; of more, each has a
+        direction that is positive for it and negative for the rest.
+        """
+        if len(self.names) == 2:
+            return self.codes == 1
+        return self.codes[:, None] == np.arange(len(self.names))
+
+
+def as_classes(y, n_points):
+    """Labels of any type as numbers from 0.
 
     Parameters
     ----------
     y : array_like of shape (m,)
-        Two different labels: numbers, strings, booleans.
+        Two or more different labels: numbers, strings, booleans.
     n_points : int
         Number of rows of X.
 
     Returns
     -------
-    TwoClasses
+    Classes
     """
     labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
@@ -108,10 +119,32 @@ def as_two_classes(y, n_points):
             f"y has only one class ({names.tolist()[0]!r}): there is nothing to tell apart. "
             "Give labels of two classes."
         )
+    if len(names) == n_points > 20 and labels.dtype.kind == "f":
+        raise ValueError(
+            f"y has {n_points} different numbers, one for each point: these look like targets of "
+            "a regression, not like classes."
+        )
+    return Classes(codes.astype(np.int64).reshape(-1), names)
+
+
+def as_two_classes(y, n_points):
+    """Like :func:`as_classes`, for models that tell two classes apart.
+
+    Parameters
+    ----------
+    y : array_like of shape (m,)
+    n_points : int
+
+    Returns
+    -------
+    Classes
+    """
+    classes = as_classes(y, n_points)
+    names = classes.names
     if len(names) > 2:
         shown = ", ".join(repr(name) for name in names[:5].tolist())
         raise ValueError(
             f"This model tells two classes apart; y has {len(names)} ({shown}"
             f"{', ...' if len(names) > 5 else ''})."
         )
-    return TwoClasses(codes.astype(np.int64).reshape(-1), names)
+    return classes

@@ -14,26 +14,71 @@ from pytensor.tensor.random.op import RandomVariable
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-__all__ = ["directions", "directions_by_chain", "flip_rates", "output_blocks"]
+from bayeskernels.features import KernelExpansion
+
+__all__ = [
+    "directions",
+    "directions_by_chain",
+    "drawn_classifiers",
+    "flip_rates",
+    "output_blocks",
+]
 
 #: Size of a block of outputs: large enough for BLAS to run at full speed, small enough for caches.
 BLOCK_BYTES = 2**25
 
 
 def directions_by_chain(specification, idata):
-    """Drawn directions, shape (n_chains, n_draws, r), checked against the model's coordinates."""
-    w = _posterior(idata, f"{specification.prefix}w")
-    if w.shape[-1] != specification.rank:
-        raise ValueError(
-            f"idata holds directions of {w.shape[-1]} coordinates, the model has "
-            f"{specification.rank}: they do not belong together."
-        )
-    return w
+    """Drawn directions, shape (n_chains, n_draws, r), checked against the model's coordinates.
+
+    For more than two classes the shape is (n_chains, n_draws, n_classes, r).
+    """
+    return drawn_classifiers(specification, idata)[0]
 
 
 def directions(specification, idata):
     """Drawn directions, shape (n_draws, r), all chains one after the other."""
-    return directions_by_chain(specification, idata).reshape(-1, specification.rank)
+    w = directions_by_chain(specification, idata)
+    return w.reshape(-1, *w.shape[2:])
+
+
+def drawn_classifiers(specification, idata):
+    """Drawn classifiers and the coordinates in which they are linear.
+
+    Parameters
+    ----------
+    specification : ClassifierSpecification
+    idata : DataTree
+        With directions ``w`` in the model's own coordinates, or with the coefficients ``alpha`` of
+        training points (dim ``support``), as ensembles for large data have them.
+
+    Returns
+    -------
+    array of shape (n_chains, n_draws, r) or (n_chains, n_draws, n_classes, r)
+    callable or None
+        From inputs to their r coordinates; None where every draw has a kernel of its own.
+    """
+    if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
+        alpha = _posterior(idata, "alpha")
+        support = idata["posterior"]["support"].values
+        _check_draws(alpha, (*alpha.shape[2:-1], len(support)), specification)
+        kernel = specification.kernel
+        points = support if kernel.is_precomputed else specification.X[support]
+        return alpha, KernelExpansion(kernel, points)
+    w = _posterior(idata, f"{specification.prefix}w")
+    _check_draws(w, (*w.shape[2:-1], specification.rank), specification)
+    return w, specification.feature_map
+
+
+def _check_draws(w, shape, specification):
+    several = specification.n_classes > 2
+    expected = (specification.n_classes, shape[-1]) if several else (shape[-1],)
+    if w.shape[2:] != expected:
+        raise ValueError(
+            f"idata holds directions of {w.shape[-1]} coordinates"
+            f"{f' for {w.shape[2]} classes' if w.ndim == 4 else ''}, the model has {expected[-1]}"
+            f"{f' for {expected[0]} classes' if several else ''}: they do not belong together."
+        )
 
 
 def flip_rates(specification, idata):
@@ -76,32 +121,35 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     ------
     slice
         Which points.
-    array of shape (n_points, n_draws)
-        Their outputs.
+    array of shape (n_points, n_draws) or (n_points, n_draws, n_classes)
+        Their outputs; by class where there are more than two.
     """
-    if specification.feature_map is None:
+    w, feature_map = drawn_classifiers(specification, idata)
+    if feature_map is None:
         outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
         yield slice(0, len(outputs)), outputs
         return
-    w = directions(specification, idata)
-    if X is None:
-        features = specification.feature_map.factor.features
-    else:
-        features = specification.feature_map(X)
-    n_rows = max(1, BLOCK_BYTES // (8 * len(w)))
-    for start in range(0, len(features), n_rows):
-        part = slice(start, min(start + n_rows, len(features)))
-        yield part, features[part] @ w.T
+    w = w.reshape(-1, *w.shape[2:])
+    columns = w.reshape(-1, w.shape[-1]).T
+    features = None
+    if X is None and feature_map is specification.feature_map:
+        features = feature_map.factor.features
+    points = specification.X if X is None else X
+    n_rows = max(1, BLOCK_BYTES // (8 * max(columns.shape)))
+    for start in range(0, len(points), n_rows):
+        part = slice(start, min(start + n_rows, len(points)))
+        rows = feature_map(points[part]) if features is None else features[part]
+        yield part, (rows @ columns).reshape(len(rows), *w.shape[:-1])
 
 
 def _outputs_draw_by_draw(specification, idata, X, progressbar):
-    """Outputs under each draw's own kernel, shape (n, n_draws)."""
+    """Outputs under each draw's own kernel, shape (n, n_draws) or (n, n_draws, n_classes)."""
     X = specification.X if X is None else X
-    directions(specification, idata)
     evaluate, names = _compile_outputs(specification)
     draws = [_posterior(idata, name) for name in names]
     draws = [values.reshape(-1, *values.shape[2:]) for values in draws]
-    outputs = np.empty((len(X), len(draws[0])))
+    by_class = () if specification.n_classes == 2 else (specification.n_classes,)
+    outputs = np.empty((len(X), len(draws[0]), *by_class))
     # Each draw is a small problem, on which several BLAS threads only wait for each other.
     with (
         threadpool_limits(1, user_api="blas"),

@@ -4,19 +4,21 @@ r"""Prediction from the draws of a classifier (KGS, section 4).
 share of the majority says how sure they are. The *Bayes point* (5) is the mean direction: one
 classifier that approximates the vote. The posterior predictive probability also accounts for the
 label noise of the new label itself.
-"""
 
-from dataclasses import dataclass
+More than two classes are told apart one against the rest (BPM, section 4.3): the class with the
+largest mean output wins, a draw votes for the class with its largest output.
+"""
 
 import numba
 import numpy as np
 import xarray as xr
+from scipy.stats import entropy
 
 from bayeskernels.inputs import as_new_inputs
-from bayeskernels.outputs import directions_by_chain, flip_rates, output_blocks
-from bayeskernels.specification import ClassifierSpecification, specification_of
+from bayeskernels.outputs import flip_rates, output_blocks
+from bayeskernels.specification import specification_of
 
-__all__ = ["BayesPoint", "bayes_point", "binary_entropy", "predict"]
+__all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
 def predict(model, idata, X_new, *, progressbar=True):
@@ -36,9 +38,12 @@ def predict(model, idata, X_new, *, progressbar=True):
     Returns
     -------
     xarray.Dataset
-        With the dims ``obs_new`` and ``class``: ``label`` (the class with most votes), ``vote``
-        (share of the draws that vote for a class), ``probability`` (that the label reads so, flips
-        included), ``latent`` (mean output of the unit-length classifiers) and ``entropy`` (of the
+        With the dims ``obs_new`` and ``class``: ``label`` (the class with most votes; of more than
+        two classes the one with the largest mean output), ``vote`` (share of the draws that vote
+        for a class), ``probability`` (that the label reads so, flips included), ``latent`` (mean
+        output of the unit-length classifiers; by class where there are more than two), ``margin``
+        (size of the winning mean output divided by the square root of k(x, x), the number by which
+        to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign).
 
     Examples
@@ -53,37 +58,74 @@ def predict(model, idata, X_new, *, progressbar=True):
     [-1, 1]
     """
     specification = specification_of(model)
-    X_new = _new_inputs(X_new, specification, _column_names(model))
-    q_negative, q_positive = flip_rates(specification, idata)
+    X_new = new_inputs(X_new, specification, column_names(model))
+    blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
-    votes, gains, latent = np.empty(n), np.empty(n), np.empty(n)
-    # P(label 1) is q- where f < 0 and 1 - q+ where f > 0: q- plus the gain of a positive vote.
-    gain = np.asarray(1.0 - q_positive - q_negative)
-    for part, outputs in output_blocks(specification, idata, X_new, progressbar=progressbar):
-        weights = np.broadcast_to(gain, outputs.shape[1:])
-        votes[part], gains[part], latent[part] = _tally(outputs, np.ascontiguousarray(weights))
-    positive = np.mean(q_negative) + gains
+    if specification.n_classes == 2:
+        rates = flip_rates(specification, idata)
+        variables = _two_class_prediction(blocks, n, rates, specification.class_names)
+    else:
+        variables = _one_vs_rest_prediction(blocks, n, specification.class_names)
+    winning = np.abs(variables["latent"][1])
+    winning = winning if winning.ndim == 1 else variables["latent"][1].max(axis=1)
+    variables["margin"] = ("obs_new", winning / _lengths(specification.kernel, X_new))
     return xr.Dataset(
-        {
-            "label": ("obs_new", specification.class_names[(votes > 0.5).astype(int)]),
-            "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
-            "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
-            "latent": ("obs_new", latent),
-            "entropy": ("obs_new", binary_entropy(votes)),
-        },
-        coords={"obs_new": np.arange(n), "class": specification.class_names},
+        variables, coords={"obs_new": np.arange(n), "class": specification.class_names}
     )
 
 
-def _column_names(model):
+def _two_class_prediction(blocks, n, rates, class_names):
+    q_negative, q_positive = rates
+    votes, gains, latent = np.empty(n), np.empty(n), np.empty(n)
+    # P(label 1) is q- where f < 0 and 1 - q+ where f > 0: q- plus the gain of a positive vote.
+    gain = np.asarray(1.0 - q_positive - q_negative)
+    for part, outputs in blocks:
+        weights = np.broadcast_to(gain, outputs.shape[1:])
+        votes[part], gains[part], latent[part] = _tally(outputs, np.ascontiguousarray(weights))
+    positive = np.mean(q_negative) + gains
+    return {
+        "label": ("obs_new", class_names[(votes > 0.5).astype(int)]),
+        "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
+        "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
+        "latent": ("obs_new", latent),
+        "entropy": ("obs_new", binary_entropy(votes)),
+    }
+
+
+def _one_vs_rest_prediction(blocks, n, class_names):
+    votes, latent = np.empty((n, len(class_names))), np.empty((n, len(class_names)))
+    for part, outputs in blocks:
+        latent[part] = outputs.mean(axis=1)
+        for c in range(len(class_names)):
+            votes[part, c] = (outputs.argmax(axis=2) == c).mean(axis=1)
+    by_class = ("obs_new", "class")
+    return {
+        "label": ("obs_new", class_names[latent.argmax(axis=1)]),
+        # The version space knows no label noise: a class is as probable as it has votes.
+        "probability": (by_class, votes.copy()),
+        "vote": (by_class, votes),
+        "latent": (by_class, latent),
+        "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
+    }
+
+
+def _lengths(kernel, X):
+    """Lengths of points in feature space, one where they cannot be known."""
+    if kernel.is_precomputed or kernel.is_random:
+        return 1.0
+    lengths = np.sqrt(np.maximum(kernel.diagonal(X), 0.0))
+    return np.where(lengths > 0.0, lengths, 1.0)
+
+
+def column_names(model):
     """Names of the columns with which a model was trained, None where they are only numbered."""
-    names = model.coords.get("feature")
+    names = getattr(model, "coords", {}).get("feature")
     if names is None or list(names) == [str(k) for k in range(len(names))]:
         return None
     return tuple(names)
 
 
-def _new_inputs(X_new, specification, columns):
+def new_inputs(X_new, specification, columns):
     """New inputs; a DataFrame must have the columns of training in the same order."""
     values = as_new_inputs(X_new, specification.X.shape[1])
     if columns is not None and hasattr(X_new, "columns"):
@@ -135,77 +177,3 @@ def binary_entropy(p):
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.stack([p * np.log2(p), (1 - p) * np.log2(1 - p)])
     return np.abs(np.nansum(terms, axis=0))
-
-
-@dataclass(frozen=True)
-class BayesPoint:
-    """The centre of mass of the posterior as one classifier.
-
-    Attributes
-    ----------
-    w : array of shape (r,)
-        Mean direction, not normalised: the shorter, the more the draws disagree.
-    mcse : array of shape (r,)
-        Monte Carlo standard error of ``w``.
-    """
-
-    w: np.ndarray
-    mcse: np.ndarray
-    _specification: ClassifierSpecification
-    _columns: tuple[str, ...] | None = None
-
-    def decision_function(self, X):
-        """Output at the rows of X; positive for the second class."""
-        X = _new_inputs(X, self._specification, self._columns)
-        return self._specification.feature_map(X) @ self.w
-
-    def predict(self, X):
-        """Class of each row of X."""
-        positive = self.decision_function(X) > 0
-        return self._specification.class_names[positive.astype(int)]
-
-
-def bayes_point(model, idata):
-    """Bayes point of a classifier: the mean of its posterior directions (KGS, equation (5)).
-
-    Parameters
-    ----------
-    model : pm.Model
-        With a kernel whose hyperparameters are fixed.
-    idata : DataTree
-
-    Returns
-    -------
-    BayesPoint
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
-    >>> X, y = bk.data.make_two_moons(60, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
-    >>> with model:
-    ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
-    >>> bk.bayes_point(model, idata).predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
-    [-1, 1]
-    """
-    specification = specification_of(model)
-    if specification.feature_map is None:
-        raise TypeError(
-            "Every draw has a kernel of its own, so no single classifier is the mean of them. "
-            "Use bayeskernels.predict(...).latent, the mean output."
-        )
-    chains = directions_by_chain(specification, idata)
-    mean = chains.mean(axis=(0, 1))
-    return BayesPoint(mean, _mean_mcse(chains), specification, _column_names(model))
-
-
-def _mean_mcse(chains):
-    """Monte Carlo standard error of the mean by batch means, for all coordinates at once."""
-    n_chains, n_draws, _ = chains.shape
-    n_batches = max(1, int(np.sqrt(n_draws)))
-    length = n_draws // n_batches
-    batches = chains[:, : n_batches * length].reshape(n_chains * n_batches, length, -1).mean(axis=1)
-    if len(batches) < 2:
-        return np.full(chains.shape[-1], np.nan)
-    return batches.std(axis=0, ddof=1) / np.sqrt(len(batches))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayeskernels.features import FeatureMap
+from bayeskernels.inputs import Classes
 from bayeskernels.kernels import Kernel
 
 __all__ = [
@@ -23,25 +24,29 @@ _ATTRIBUTE = "bayeskernels_specification"
 
 @dataclass(frozen=True)
 class ClassifierSpecification:
-    """A two-class classifier that is linear in the direction ``w``.
+    """A classifier that is linear in the direction ``w``, or in one direction for each class.
 
     Attributes
     ----------
     kind : str
         Name of the builder.
-    class_names : array of shape (2,)
-        Labels; the second is the positive class.
+    class_names : array of shape (n_classes,)
+        Labels; of two, the second is the positive class. More than two are told apart one against
+        the rest, by a direction for each.
     codes : array of int, shape (m,)
-        Training labels as 0 and 1.
+        Training labels as numbers of classes.
     X : array of shape (m, p)
         Training inputs, or the Gram matrix where the kernel is precomputed.
     kernel : Kernel
     feature_map : FeatureMap or None
         None where the kernel has random hyperparameters.
-    outputs : TensorVariable
-        Outputs f as a graph of the model's variables.
-    noise_data : SharedVariable or None
-        The model's data ``noise`` where the flip rates are fixed; None where they are random.
+    outputs : TensorVariable or None
+        Outputs f as a graph of the model's variables; None where there is no PyMC model.
+    noise_data : SharedVariable, float or None
+        The model's data ``noise`` where the flip rates are fixed, a number where they cannot be
+        set; None where they are random.
+    softness : float or None
+        The lambda of soft boundaries; None where it is random.
     prefix : str
         What precedes the names of variables where the model is a named or nested one.
     """
@@ -54,6 +59,7 @@ class ClassifierSpecification:
     feature_map: FeatureMap | None = field(repr=False)
     outputs: object = field(repr=False)
     noise_data: object = field(repr=False)
+    softness: float | None = 0.0
     prefix: str = ""
 
     @property
@@ -61,8 +67,27 @@ class ClassifierSpecification:
         """Flip rates of the two classes as they are set now; None where the posterior has them."""
         if self.noise_data is None:
             return None
-        rates = np.broadcast_to(self.noise_data.get_value(), 2)
+        value = self.noise_data
+        rates = np.broadcast_to(value.get_value() if hasattr(value, "get_value") else value, 2)
         return float(rates[0]), float(rates[1])
+
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def is_positive(self):
+        """Training labels by direction, see :attr:`bayeskernels.inputs.Classes.is_positive`."""
+        return Classes(self.codes, self.class_names).is_positive
+
+    def require_two_classes(self, what):
+        """Refuse a model of several classes, for a tool that is called ``what``."""
+        if self.n_classes > 2:
+            raise TypeError(
+                f"{what} is for two classes; this model has {self.n_classes}. Build a model of "
+                "one class against the rest: y == class_name."
+            )
 
     @property
     def rank(self):

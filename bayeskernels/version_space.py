@@ -1,13 +1,23 @@
-"""Points inside a version space: weight vectors that classify every training point correctly."""
+r"""Points inside a version space: weight vectors that classify every training point correctly.
 
-import warnings
+The dual perceptron comes first: about 1 / margin^2 updates of O(m) each. Where the margin is too
+thin for it, a linear program maximises :math:`t` over :math:`y_i \langle w, u_i \rangle \ge t`,
+:math:`|w_j| \le 1` (u: unit feature vectors). It finds version spaces in which support vector
+solvers give up, and where there is none its dual says why: non-negative weights of points with
+:math:`\sum_i \lambda_i y_i u_i = 0`, which no direction can all have on its side.
+"""
 
 import numba
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
+from scipy.optimize import linprog
 
 __all__ = ["find_consistent_direction"]
+
+#: The perceptron goes on until every point is at least this far (as a sine) from the boundary.
+SAFE_MARGIN = 1e-5
+
+#: A version space thinner than this is not told from an empty one: features have rounding errors.
+SMALLEST_MARGIN = 1e-9
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -15,25 +25,26 @@ def _dual_perceptron(gram, max_updates):
     """Perceptron that always corrects the worst point; O(m) per update with one Gram column.
 
     ``gram`` is that of unit vectors already multiplied by their labels. Returns the counts of
-    updates by point and whether all points are right.
+    updates by point.
     """
     m = len(gram)
     alpha = np.zeros(m)
     outputs = np.zeros(m)
+    squared_length = 0.0
     for _ in range(max_updates):
         worst = np.argmin(outputs)
-        if outputs[worst] > 0.0:
-            return alpha, True
+        if outputs[worst] > SAFE_MARGIN * np.sqrt(squared_length):
+            break
         alpha[worst] += 1.0
+        squared_length += 2.0 * outputs[worst] + 1.0
         outputs += gram[worst]
-    return alpha, False
+    return alpha
 
 
-def find_consistent_direction(features, is_positive, *, max_updates=None):
+def find_consistent_direction(
+    features, is_positive, *, max_updates=None, points=None, remedy="Use noise > 0."
+):
     """Find a direction that classifies every point correctly.
-
-    The dual perceptron comes first: it needs about 1 / margin^2 updates of O(m) each. Where the
-    margin is too thin for it, a hard-margin support vector machine takes over.
 
     Parameters
     ----------
@@ -42,6 +53,10 @@ def find_consistent_direction(features, is_positive, *, max_updates=None):
     is_positive : array of bool, shape (m,)
     max_updates : int, optional
         When the perceptron gives up; 50 updates per point by default.
+    points : array of int, shape (m,), optional
+        What to call the points in an error; their numbers by default.
+    remedy : str
+        What an error advises.
 
     Returns
     -------
@@ -51,8 +66,8 @@ def find_consistent_direction(features, is_positive, *, max_updates=None):
     Raises
     ------
     ValueError
-        If there is none, or none that rounding errors leave room for; the message names the points
-        that could not be separated.
+        If there is none, or none that rounding errors leave room for; the message names points that
+        contradict each other.
 
     Examples
     --------
@@ -61,32 +76,47 @@ def find_consistent_direction(features, is_positive, *, max_updates=None):
     >>> bool(w[0] > 0)
     True
     """
-    signs = np.where(is_positive, 1.0, -1.0)
+    points = np.arange(len(features)) if points is None else points
     lengths = np.linalg.norm(features, axis=1)
     if (lengths == 0).any():
-        point = int(np.argmin(lengths))
         raise ValueError(
-            f"Point {point} has a zero feature vector (k(x, x) = 0), so all classifiers err on it "
-            "and noise = 0 is impossible. Use bias > 0 or noise > 0."
+            f"Point {points[np.argmin(lengths)]} has a zero feature vector (k(x, x) = 0), so all "
+            "classifiers err on it. Use bias > 0 or noise > 0."
         )
-    units = features * (signs / lengths)[:, None]
-    gram = units @ units.T
-    alpha, _ = _dual_perceptron(gram, 50 * len(gram) if max_updates is None else max_updates)
-    w = alpha @ units
-    if not (units @ w > 0).all():
-        svm = SVC(kernel="precomputed", C=1e10, tol=1e-6, max_iter=10_000_000)
-        with warnings.catch_warnings():
-            # Whether it got anywhere is seen from the signs below.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(gram * np.outer(signs, signs), signs)
-        alpha = np.zeros(len(gram))
-        alpha[svm.support_] = np.abs(svm.dual_coef_[0])
-        w = alpha @ units
-    wrong = np.flatnonzero(~(units @ w > 0))
-    if len(wrong):
-        shown = ", ".join(map(str, wrong[:10])) + (", ..." if len(wrong) > 10 else "")
-        raise ValueError(
-            "No classifier in this feature space labels all points rightly (or none that rounding "
-            f"errors leave room for): points {shown} could not be separated. Use noise > 0."
-        )
+    units = features * (np.where(is_positive, 1.0, -1.0) / lengths)[:, None]
+    max_updates = 50 * len(units) if max_updates is None else max_updates
+    w = _dual_perceptron(units @ units.T, max_updates) @ units
+    if _margin(units, w) < SMALLEST_MARGIN:
+        w, weights = _widest_direction(units)
+        if _margin(units, w) < SMALLEST_MARGIN:
+            # The points with most weight in the contradiction; single ones can be many.
+            shown = points[np.sort(np.argsort(-weights, kind="stable")[:10][: _support(weights)])]
+            raise ValueError(
+                "No classifier in this feature space labels all points rightly (or none that "
+                f"rounding errors leave room for): among {_support(weights)} points that "
+                f"contradict each other are {', '.join(map(str, shown))}. {remedy}"
+            )
     return w / np.linalg.norm(w)
+
+
+def _support(weights):
+    return int(np.count_nonzero(weights > 1e-9))
+
+
+def _margin(units, w):
+    """Sine of the angle between w and the nearest wall; negative outside of the version space."""
+    length = np.linalg.norm(w)
+    return (units @ w).min() / length if length > 0.0 else -1.0
+
+
+def _widest_direction(units):
+    """Direction in the unit cube whose smallest output is largest, and the weights of the dual."""
+    m, r = units.shape
+    solution = linprog(
+        np.append(np.zeros(r), -1.0),
+        A_ub=np.column_stack([-units, np.ones(m)]),
+        b_ub=np.zeros(m),
+        bounds=[(-1.0, 1.0)] * r + [(None, 1.0)],
+        method="highs-ds",
+    )
+    return solution.x[:r], -solution.ineqlin.marginals

@@ -2,41 +2,22 @@ r"""The label-noise classifier of the Kernel Gibbs Sampler paper (KGS, section 2
 
 A classifier is a direction w in the feature space of a kernel; its prior is uniform. It labels a
 point x by the sign of :math:`f(x) = \langle w, \phi(x) \rangle`, and every label is flipped with
-probability q. It suffices to learn w within the span of the training points (Herbrich, Graepel and
-Campbell 2001, Theorem 12), where it has finitely many coordinates.
+probability q.
 """
-
-import logging
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from pymc.distributions.distribution import SymbolicRandomVariable
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 from pytensor.graph.utils import MissingInputError
 from pytensor.tensor.random.op import RandomVariable
 
-from bayeskernels.distributions import FlipRate, LabelNoise, UniformSphere
-from bayeskernels.features import FeatureMap, KernelInputs
-from bayeskernels.inputs import as_inputs, as_two_classes
-from bayeskernels.kernels import GramKernel, as_kernel
-from bayeskernels.samplers import WallGeometry
-from bayeskernels.specification import (
-    ClassifierSpecification,
-    attach_specification,
-    refuse_second_specification,
-)
-from bayeskernels.version_space import find_consistent_direction
+from bayeskernels.distributions import FlipRate
+from bayeskernels.inputs import as_two_classes
+from bayeskernels.models.kernel_classifier import build_kernel_classifier, read_inputs
 
 __all__ = ["label_noise_classifier"]
-
-_log = logging.getLogger(__name__)
-
-#: Relative size of what is added to the diagonal of a Gram matrix with random hyperparameters.
-JITTER = 1e-8
 
 
 def label_noise_classifier(
@@ -91,101 +72,24 @@ def label_noise_classifier(
     >>> sorted(idata.posterior.data_vars)
     ['noise', 'w']
     """
-    X, columns, kernel = _read_inputs(X, kernel, bias)
-    classes = as_two_classes(y, len(X))
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    # All that can be refused is refused before the model is touched.
-    refuse_second_specification(model)
-    if kernel.is_random and rank is not None:
-        raise ValueError("rank needs a kernel with fixed hyperparameters.")
-    feature_map = None
-    if not kernel.is_random:
-        feature_map = FeatureMap(kernel, X, rank=rank, method=factorization)
-    with model:
-        model.add_coord("class", classes.names)
+    X, columns, kernel = read_inputs(X, kernel, bias)
+
+    def add_rates():
         rates, fixed = _flip_rates(noise)
-        if kernel.is_random:
-            inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
-            features = _random_features(kernel, inputs, X)
-        else:
-            inputs = _register_inputs(model, X, columns, feature_map)
-            features = inputs.features
-            if rank is not None:
-                discarded = feature_map.factor.discarded
-                _log.log(
-                    logging.WARNING if discarded > 0.01 else logging.INFO,
-                    "Rank %d leaves out %.2g of the trace of the Gram matrix.",
-                    feature_map.rank,
-                    discarded,
-                )
-        # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
-        # Not features.shape[1]: PyMC would warn that w depends on X whenever X is set anew.
-        n_coordinates = len(X) if feature_map is None else feature_map.rank
-        model.add_coord("basis", length=pytensor.shared(n_coordinates, name="n_coordinates"))
-        start = None  # a draw from the prior
-        is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
-        if any(is_zero):
-            now = _present_value(model, features)
-            start = _start_without_errors(now, classes.codes == 1, is_zero)
-        w = UniformSphere("w", dims="basis", initval=start)
-        f = pt.dot(features, w)
-        labels = pm.Data("y_data", classes.codes)
-        LabelNoise("y", f, *rates, observed=labels, dims="obs")
-        attach_specification(
-            model,
-            ClassifierSpecification(
-                kind="label_noise_classifier",
-                class_names=classes.names,
-                codes=classes.codes,
-                X=X,
-                kernel=kernel,
-                feature_map=feature_map,
-                outputs=f,
-                noise_data=None if fixed is None else model[model.name_for("noise")],
-                prefix=model.name_for("w")[:-1],
-            ),
-        )
-    return model
+        name = pm.modelcontext(None).name_for("noise")
+        return rates, fixed, None if fixed is None else pm.modelcontext(None)[name]
 
-
-def _read_inputs(X, kernel, bias):
-    """Inputs, names of their columns and the kernel; a Gram matrix stands for its inputs."""
-    if hasattr(kernel, "to_numpy"):
-        kernel = kernel.to_numpy()
-    if isinstance(kernel, np.ndarray):
-        kernel = as_kernel(kernel, None, bias=bias)
-        gram, columns = as_inputs(kernel.values, name="kernel")
-        if X is not None and len(X) != len(gram):
-            raise ValueError(
-                f"X has {len(X)} rows but the Gram matrix given as kernel is one of {len(gram)} "
-                "points. With a Gram matrix X may be None."
-            )
-        return gram, columns, kernel
-    X, columns = as_inputs(X)
-    return X, columns, as_kernel(kernel, X, bias=bias)
-
-
-def _register_inputs(model, X, columns, feature_map):
-    inputs = KernelInputs.create(model.name_for("X"), X, feature_map)
-    second = "support" if isinstance(feature_map.kernel, GramKernel) else "feature"
-    model.add_coord("obs", length=inputs.shape[0])
-    model.add_coord(second, columns)
-    model.register_data_var(inputs, dims=("obs", second))
-    return inputs
-
-
-def _random_features(kernel, inputs, X):
-    """Coordinates under random hyperparameters: the Cholesky factor as part of the graph.
-
-    The coordinates w stay where they are when a hyperparameter moves (the non-centred form), so the
-    classifier changes as little as the kernel does.
-    """
-    X = pytensor.shared(X, name="X_train")
-    gram = kernel.graph(X)
-    jitter = JITTER * pt.mean(pt.diagonal(gram))
-    factor = pt.linalg.cholesky(gram + jitter * pt.eye(X.shape[0]))
-    cross = kernel.graph(inputs, X)
-    return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
+    return build_kernel_classifier(
+        "label_noise_classifier",
+        X,
+        columns,
+        as_two_classes(y, len(X)),
+        kernel,
+        add_rates=add_rates,
+        rank=rank,
+        factorization=factorization,
+        remedy="noise = 0 allows no error. Use noise > 0.",
+    )
 
 
 def _flip_rates(noise):
@@ -266,35 +170,3 @@ def _check_support(prior):
             "mass outside. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
             "distribution cut off at 1/2, or pm.Truncated.dist(prior, lower=0, upper=0.5)."
         )
-
-
-def _present_value(model, features):
-    """Features at the start of the chains."""
-    if isinstance(features, SharedVariable):
-        return features.get_value(borrow=True)
-    [graph] = model.replace_rvs_by_values([features])
-    point = model.initial_point()
-    return graph.eval({v: point[v.name] for v in model.value_vars if v in ancestors([graph])})
-
-
-def _start_without_errors(features, is_positive, is_zero):
-    """Direction that makes no error where none is allowed.
-
-    A point labelled positive must be right if the negative class is never flipped, and vice versa.
-    """
-    must_be_right = np.where(is_positive, is_zero[0], is_zero[1])
-    geometry = WallGeometry.from_features(features[must_be_right], is_positive[must_be_right])
-    _refuse_conflicts(geometry, np.flatnonzero(must_be_right))
-    return find_consistent_direction(features[must_be_right], is_positive[must_be_right])
-
-
-def _refuse_conflicts(geometry, points):
-    """Points in one place with opposite labels leave no classifier without errors."""
-    first = {}
-    for k, (wall, side) in enumerate(zip(geometry.wall_of_point, geometry.right_side, strict=True)):
-        other, other_side = first.setdefault(wall, (k, side))
-        if wall >= 0 and side != other_side:
-            raise ValueError(
-                f"Points {points[other]} and {points[k]} are equal up to scale in feature space "
-                "but their labels conflict, and noise = 0 allows no error. Use noise > 0."
-            )

@@ -20,7 +20,7 @@ __all__ = ["sample_directions"]
 def sample_directions(
     model, *, draws=1000, tune=50, chains=2, sweeps=1, random_seed=None, **options
 ):
-    """Sample a classifier whose only unknown is its direction, by the refractive billiard.
+    """Sample a classifier whose only unknowns are directions, by the refractive billiard.
 
     Parameters
     ----------
@@ -55,21 +55,29 @@ def sample_directions(
             f"{[rv.name for rv in free]}. Use pm.sample."
         )
     [value] = model.value_vars
-    [walls] = LabelNoiseTarget(value, model).walls({})
-    gram = wall_gram(walls.normals)
-    hard = np.isinf(walls.jumps).any()
+    all_walls = LabelNoiseTarget(value, model).walls({})
+    gram = wall_gram(all_walls[0].normals)
+    hard = any(np.isinf(walls.jumps).any() for walls in all_walls)
+    # Where no error is allowed the start must be the builder's; else any direction will do.
+    starts = np.atleast_2d(model.initial_point()[value.name]) if hard else None
     paths, errors = [], []
     for rng in get_random_generator(random_seed).spawn(chains):
-        # Where no error is allowed the start must be the builder's; else any direction will do.
-        start = model.initial_point()[value.name] if hard else rng.standard_normal(walls.dimension)
-        ball = BilliardBall(walls, start, gram=gram, sweeps=sweeps, **options)
-        path, counts = ball.run(rng, tune + draws)
-        path = path[tune:]
-        paths.append(path / np.linalg.norm(path, axis=1, keepdims=True))
-        errors.append(counts[tune:, 0])
+        rows, counted = [], 0
+        for k, walls in enumerate(all_walls):
+            start = starts[k] if hard else rng.standard_normal(walls.dimension)
+            same = walls.normals is all_walls[0].normals
+            ball = BilliardBall(walls, start, gram=gram if same else None, sweeps=sweeps, **options)
+            path, counts = ball.run(rng, tune + draws)
+            path = path[tune:]
+            rows.append(path / np.linalg.norm(path, axis=1, keepdims=True))
+            counted = counted + counts[tune:, 0]
+        paths.append(rows[0] if value.ndim == 1 else np.stack(rows, axis=1))
+        errors.append(counted)
     name = free[0].name
-    dims = ("chain", "draw", *(model.named_vars_to_dims.get(name) or (f"{name}_dim_0",)))
+    own = model.named_vars_to_dims.get(name) or [f"{name}_dim_{k}" for k in range(value.ndim)]
+    dims = ("chain", "draw", *own)
     coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    coords |= {dim: list(values) for dim, values in model.coords.items() if dim in own and values}
     posterior = xr.Dataset({name: (dims, np.stack(paths))}, coords=coords)
     stats = xr.Dataset({"refractive_errors": (dims[:2], np.stack(errors))}, coords=coords)
     return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})

@@ -7,9 +7,9 @@ from rich.table import Table
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.bayes_points import bayes_point
 from bayeskernels.data import make_kgs_sphere
 from bayeskernels.models import label_noise_classifier
-from bayeskernels.prediction import bayes_point
 from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.repetitions import run_repetitions
 from bayeskernels.samplers import sample_directions

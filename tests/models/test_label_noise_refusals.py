@@ -133,7 +133,7 @@ def test_opposite_points_with_equal_labels_without_noise():
 
 def test_inseparable_points_without_noise():
     corners = np.array([[1.0, 1.0], [-1.0, -1.1], [1.0, -1.2], [-1.0, 1.3]])
-    with pytest.raises(ValueError, match="could not be separated"):
+    with pytest.raises(ValueError, match="contradict each other"):
         label_noise_classifier(corners, [1, 1, 0, 0], kernel=linear, noise=0.0)
 
 

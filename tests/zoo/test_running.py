@@ -59,7 +59,7 @@ def test_row_of_the_table(result):
 
 def test_version_space_has_no_errors_and_no_r_hat_of_them():
     result = run_entry(find_entry("version-space"), draws=60, chains=2)
-    assert (result.watched["errors"] == 0).all()
+    assert "errors" not in result.watched
     assert result.ess_errors is None
     assert result.r_hat < 1.2
 

@@ -1,0 +1,121 @@
+r"""The Bayes point: the centre of mass of the posterior as one classifier.
+
+KGS, equation (5), and BPM, section 2.3: the mean direction comes closest to the vote of all drawn
+classifiers. From draws it is their mean; a billiard in version space knows it better, since the
+integral of its position over the whole path counts; expectation propagation approximates it without
+any draw.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayeskernels.outputs import BLOCK_BYTES, drawn_classifiers
+from bayeskernels.prediction import column_names, new_inputs
+from bayeskernels.specification import ClassifierSpecification, specification_of
+
+__all__ = ["BayesPoint", "bayes_point"]
+
+
+@dataclass(frozen=True)
+class BayesPoint:
+    """The centre of mass of the posterior as one classifier.
+
+    Attributes
+    ----------
+    w : array of shape (r,) or (n_classes, r)
+        Mean direction, not normalised: the shorter, the more the draws disagree.
+    mcse : array of the same shape
+        Monte Carlo standard error of ``w``; NaN where it is unknown.
+    """
+
+    w: np.ndarray
+    mcse: np.ndarray
+    _specification: ClassifierSpecification
+    _feature_map: object
+    _columns: tuple[str, ...] | None = None
+
+    def decision_function(self, X):
+        """Output at the rows of X; positive for the second class, or one column for each class."""
+        X = new_inputs(X, self._specification, self._columns)
+        n_rows = max(1, BLOCK_BYTES // (8 * self.w.shape[-1]))
+        parts = [X[start : start + n_rows] for start in range(0, len(X), n_rows)]
+        return np.concatenate([self._feature_map(part) @ self.w.T for part in parts])
+
+    def predict(self, X):
+        """Class of each row of X."""
+        outputs = self.decision_function(X)
+        winner = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        return self._specification.class_names[winner]
+
+
+def bayes_point(model, posterior):
+    """Bayes point of a classifier: the mean of its posterior directions.
+
+    Parameters
+    ----------
+    model : pm.Model
+        With a kernel whose hyperparameters are fixed.
+    posterior : DataTree or GaussianPosterior
+        Draws, or the result of :class:`bayeskernels.samplers.ExpectationPropagation`. Where the
+        draws come from :class:`bayeskernels.samplers.Billiard`, the mean is taken over the whole
+        path of the ball.
+
+    Returns
+    -------
+    BayesPoint
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(60, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
+    >>> with model:
+    ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
+    >>> bk.bayes_point(model, idata).predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
+    [-1, 1]
+    """
+    specification = specification_of(model)
+    if hasattr(posterior, "mean_direction"):
+        w, feature_map = posterior.mean_direction, specification.feature_map
+        error = np.full_like(w, np.nan)
+    else:
+        chains, feature_map = drawn_classifiers(specification, posterior)
+    if feature_map is None:
+        raise TypeError(
+            "Every draw has a kernel of its own, so no single classifier is the mean of them. "
+            "Use bayeskernels.predict(...).latent, the mean output."
+        )
+    if not hasattr(posterior, "mean_direction"):
+        w, error = _mean_and_error(chains, posterior)
+    return BayesPoint(w, error, specification, feature_map, column_names(model))
+
+
+def _mean_and_error(chains, idata):
+    """Mean direction and its Monte Carlo standard error."""
+    stats = idata["sample_stats"] if "sample_stats" in idata else {}
+    if "billiard_centre" not in stats:
+        return chains.mean(axis=(0, 1)), _mean_mcse(chains)
+    centres = stats["billiard_centre"].transpose("chain", "draw", ...).values
+    if centres.shape != chains.shape:
+        raise ValueError("The centres of mass in idata do not belong to its draws.")
+    if "billiard_converged" in stats:
+        # Algorithm 2 carries one running centre along: the last one is its answer.
+        last = centres[:, -1]
+        n_chains = len(last)
+        spread = last.std(axis=0, ddof=1) if n_chains > 1 else np.full_like(last[0], np.nan)
+        return last.mean(axis=0), spread / np.sqrt(n_chains)
+    return centres.mean(axis=(0, 1)), _mean_mcse(centres)
+
+
+def _mean_mcse(chains):
+    """Monte Carlo standard error of the mean by batch means, for all coordinates at once."""
+    n_chains, n_draws, *shape = chains.shape
+    n_batches = max(1, int(np.sqrt(n_draws)))
+    length = n_draws // n_batches
+    batches = chains[:, : n_batches * length].reshape(n_chains * n_batches, length, *shape)
+    batches = batches.mean(axis=1)
+    if len(batches) < 2:
+        return np.full(shape, np.nan)
+    return batches.std(axis=0, ddof=1) / np.sqrt(len(batches))

@@ -1,0 +1,121 @@
+r"""The Bayes point machine (BPM): a kernel classifier that makes no training error.
+
+Under the PAC likelihood (Herbrich, Graepel and Campbell 2001, Definition 6) a label has probability
+one where the classifier agrees with it and zero where not, so the posterior of the direction w is
+uniform on the *version space*, the part of the sphere on which all training points are right. Its
+centre of mass is the Bayes point: the one classifier that comes closest to the vote of them all.
+
+Where classes overlap, soft boundaries (section 3.3) let the walls of version space be entered: the
+kernel value of each training point with itself counts :math:`1 + \lambda` times (27).
+"""
+
+from numbers import Real
+
+import numpy as np
+import pymc as pm
+from pytensor.graph.basic import Variable
+
+from bayeskernels.inputs import as_classes
+from bayeskernels.models.kernel_classifier import build_kernel_classifier, read_inputs
+
+__all__ = ["bayes_point_machine"]
+
+
+def bayes_point_machine(
+    X, y, *, kernel=None, softness=0.0, bias=0.0, rank=None, factorization="cholesky"
+):
+    r"""Bayes point machine: all classifiers that are right on the training points, equally likely.
+
+    Parameters
+    ----------
+    X : array_like or DataFrame of shape (m, p)
+        Training inputs; None where ``kernel`` is a Gram matrix.
+    y : array_like of shape (m,)
+        Labels of two or more classes, of any type. Of two, the second in sorted order is the
+        positive class; more are told apart one against the rest (section 4.3).
+    kernel : pm.gp.cov.Covariance, callable or array of shape (m, m), optional
+        A covariance function, a function ``k(X, Z)`` of two arrays, or a precomputed Gram matrix.
+        Hyperparameters of a covariance function may be random variables of the model in context.
+        By default a Gaussian kernel whose width is the median distance between the inputs.
+    softness : float or prior, default 0
+        The :math:`\lambda` of soft boundaries; 0 allows no training error. A PyMC prior on positive
+        numbers makes it part of the posterior.
+    bias : float, default 0
+        Constant added to the kernel, which gives the classifier an offset. The paper has none, but
+        unbalanced data often want one: 1 is a good value for kernels of unit size.
+    rank : int, optional
+        Use this many coordinates instead of the numerical rank of the Gram matrix.
+    factorization : {"cholesky", "eigen"}
+        How the coordinates are chosen: pivot points, or leading eigenvectors.
+
+    Returns
+    -------
+    pm.Model
+        With the direction ``w`` (dim ``basis``; dims ``class`` and ``basis`` for more than two
+        classes), ``softness`` where it is random, the observed labels ``y``, and the inputs ``X``
+        as data. Every chain starts at a classifier without errors.
+
+    Raises
+    ------
+    ValueError
+        If no classifier is right everywhere; the message names points that stand in the way.
+
+    Notes
+    -----
+    ``pm.sample`` takes :class:`~bayeskernels.samplers.RefractiveBilliard`, which at noise zero is a
+    billiard in version space; the paper's own is :class:`~bayeskernels.samplers.Billiard`. For
+    data sets beyond some thousand points see
+    :class:`~bayeskernels.samplers.PermutationPerceptron`.
+
+    References
+    ----------
+    .. [1] R. Herbrich, T. Graepel and C. Campbell, "Bayes Point Machines", JMLR 1:245-279, 2001.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
+    >>> model = bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5))
+    >>> with model:
+    ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
+    >>> bk.bayes_point(model, idata).predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
+    [-1, 1]
+    """
+    X, columns, kernel = read_inputs(X, kernel, bias)
+    softness = _as_softness(softness)
+    advice = "a larger softness" if softness else "softness > 0"
+    return build_kernel_classifier(
+        "bayes_point_machine",
+        X,
+        columns,
+        as_classes(y, len(X)),
+        kernel,
+        add_rates=lambda: ((0.0, 0.0), (0.0, 0.0), 0.0),
+        rank=rank,
+        factorization=factorization,
+        softness=softness,
+        remedy=f"The version space is empty. Use {advice}, a kernel that tells them apart, or "
+        "bayeskernels.models.label_noise_classifier, which allows wrong labels.",
+    )
+
+
+def _as_softness(softness):
+    """A number, or a function that registers a prior with the model in context."""
+    if isinstance(softness, Variable):
+        return lambda: _register_softness(softness)
+    if not isinstance(softness, Real) or not np.isfinite(softness) or softness < 0:
+        raise ValueError(f"softness must be a number >= 0 or a prior, got {softness!r}.")
+    return float(softness)
+
+
+def _register_softness(prior):
+    model = pm.modelcontext(None)
+    if prior in model.named_vars.values():
+        return prior
+    if prior.name is not None:
+        raise ValueError(
+            f"The prior {prior.name!r} belongs to another model. Build the machine inside "
+            "`with model:`, or give an unnamed prior such as pm.HalfNormal.dist(1)."
+        )
+    return model.register_rv(prior, "softness")
