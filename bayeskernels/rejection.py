@@ -6,12 +6,13 @@ import pandas as pd
 __all__ = ["rejection_curve"]
 
 
-def rejection_curve(prediction, y_true):
+def rejection_curve(prediction, y_true, *, by=None):
     """Error on the points that are kept, for every share of rejected points.
 
-    Points are rejected in the order of the majority's share of the votes, the closest decisions
-    first (KGS, section 4). Points of equal share are taken in random order: the curve has the error
-    that is to be expected then, whatever the order of the data.
+    Points are rejected in the order of a certainty, the closest decisions first: the majority's
+    share of the votes (KGS, section 4) or the size of the winning output (BPM, section 4.3). Points
+    of equal certainty are taken in random order: the curve has the error that is to be expected
+    then, whatever the order of the data.
 
     Parameters
     ----------
@@ -19,12 +20,15 @@ def rejection_curve(prediction, y_true):
         From :func:`bayeskernels.predict`.
     y_true : array_like of shape (n,)
         True labels.
+    by : {"vote", "margin"}, optional
+        The certainty: share of votes (the default for two classes), or winning output over the
+        length of the point in feature space (the default for more).
 
     Returns
     -------
     pandas.DataFrame
         Columns ``rejected`` (share of the points), ``error`` (among the rest) and ``threshold``
-        (smallest share of the majority that is kept).
+        (smallest certainty that is kept).
 
     Examples
     --------
@@ -44,8 +48,15 @@ def rejection_curve(prediction, y_true):
             f"y_true must have one label per predicted point: expected the shape {labels.shape}, "
             f"got {y_true.shape}."
         )
-    # Rounded, so that a share of 0.7 ties with one less 0.3.
-    certainty = prediction["vote"].max("class").values.round(12)
+    if by is None:
+        by = "vote" if prediction.sizes["class"] == 2 else "margin"
+    if by == "vote":
+        # Rounded, so that a share of 0.7 ties with one less 0.3.
+        certainty = prediction["vote"].max("class").values.round(12)
+    elif by == "margin":
+        certainty = prediction["margin"].values
+    else:
+        raise ValueError(f'by must be "vote" or "margin", got {by!r}.')
     order = np.argsort(certainty, kind="stable")
     wrong = (labels != y_true)[order].astype(float)
     n = len(wrong)

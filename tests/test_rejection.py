@@ -67,3 +67,21 @@ def test_of_a_real_prediction_falls():
     idata = bk.samplers.sample_directions(model, draws=500, chains=1, random_seed=1)
     curve = bk.rejection_curve(bk.predict(model, idata, X_test), y_test)
     assert curve["error"][300] < 0.6 * curve["error"][0]
+
+
+def test_by_winning_output():
+    """Of three classes the point with the smallest margin goes first, whatever its votes."""
+    prediction = xr.Dataset(
+        {
+            "vote": (("obs_new", "class"), np.eye(3)),
+            "label": ("obs_new", ["a", "b", "c"]),
+            "margin": ("obs_new", [0.3, 0.1, 0.2]),
+        }
+    )
+    curve = bk.rejection_curve(prediction, ["a", "a", "c"])
+    np.testing.assert_allclose(curve.error, [1 / 3, 0, 0])
+    np.testing.assert_allclose(curve.threshold, [0.1, 0.2, 0.3])
+    by_vote = bk.rejection_curve(prediction, ["a", "a", "c"], by="vote")
+    np.testing.assert_allclose(by_vote.error, 1 / 3)
+    with pytest.raises(ValueError, match='"vote" or "margin"'):
+        bk.rejection_curve(prediction, ["a", "a", "c"], by="entropy")
