@@ -56,7 +56,7 @@ def bayes_point(model, posterior):
     ----------
     model : pm.Model
         With a kernel whose hyperparameters are fixed.
-    posterior : DataTree or GaussianPosterior
+    posterior : DataTree or GaussianDirections
         Draws, or the result of :class:`bayeskernels.samplers.ExpectationPropagation`. Where the
         draws come from :class:`bayeskernels.samplers.Billiard`, the mean is taken over the whole
         path of the ball.
@@ -77,25 +77,25 @@ def bayes_point(model, posterior):
     [-1, 1]
     """
     specification = specification_of(model)
-    if hasattr(posterior, "mean_direction"):
-        w, feature_map = posterior.mean_direction, specification.feature_map
+    if hasattr(posterior, "bayes_point"):
+        w, feature_map = posterior.bayes_point, specification.feature_map
         error = np.full_like(w, np.nan)
     else:
         chains, feature_map = drawn_classifiers(specification, posterior)
+        w, error = _mean_and_error(chains, posterior)
     if feature_map is None:
         raise TypeError(
             "Every draw has a kernel of its own, so no single classifier is the mean of them. "
             "Use bayeskernels.predict(...).latent, the mean output."
         )
-    if not hasattr(posterior, "mean_direction"):
-        w, error = _mean_and_error(chains, posterior)
     return BayesPoint(w, error, specification, feature_map, column_names(model))
 
 
 def _mean_and_error(chains, idata):
     """Mean direction and its Monte Carlo standard error."""
     stats = idata["sample_stats"] if "sample_stats" in idata else {}
-    if "billiard_centre" not in stats:
+    # Where a part of the path was given up, the rest of it would be biased; the draws are not.
+    if "billiard_centre" not in stats or np.any(stats.get("billiard_capped", 0)):
         return chains.mean(axis=(0, 1)), _mean_mcse(chains)
     centres = stats["billiard_centre"].transpose("chain", "draw", ...).values
     if centres.shape != chains.shape:

@@ -12,9 +12,10 @@ It is here because it is in the paper, with its misprints mended:
   O(m^2).
 
 **It is biased.** After the pull-back the direction is not tangent to the sphere any more, and a
-direction drawn afresh at a wall is uniform where the flow through a wall is not; the centre of mass
-is missed by about one percent of the size of the version space however long the billiard runs.
-:mod:`bayeskernels.samplers.billiard` has none of this.
+direction drawn afresh at a wall is uniform where the flow through a wall is not. However long the
+billiard runs, the direction of the centre of mass is missed by 0.0015 to 0.026 sqrt(area), measured
+on 12 random polygons of the sphere in R^3 (ten points each) at a million bounces, with a standard
+error of 0.0005. :mod:`bayeskernels.samplers.rolling_ball` has none of this.
 """
 
 import math
@@ -23,12 +24,33 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bayeskernels.samplers.block_draws import fresh_outputs
-from bayeskernels.samplers.wall_dynamics import wall_gram
+from bayeskernels.samplers.block_sampler import BlockSampler
+from bayeskernels.samplers.rolling_ball import outputs_inside, refuse_finite_walls
+from bayeskernels.samplers.wall_dynamics import next_wall, wall_gram
 
-__all__ = ["ChordCentre", "add_on_sphere", "chord_billiard"]
+__all__ = ["ChordBall", "ChordCentre", "add_on_sphere", "chord_billiard"]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+_JIT = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"nsz", "contract", "reassoc"},
+}
+
+#: Outputs are recomputed from position and direction after this many bounces.
+REFRESH_EVERY = 1000
+
+#: Output of a ball on a wall: as good as zero, and something to divide by.
+ON_THE_WALL = 1e-300
+
+#: So many directions in a row that meet no wall mean that no wall can be met.
+MAX_LOST = 10_000
+
+# Places in the array of numbers that the kernel carries along.
+PATH, LONGEST, SMALLEST_COSINE, ALONG, CHORD, OFFSET = range(6)
+# And in that of integers: the wall that the ball stands on, bounces since the outputs were
+# recomputed, directions in a row that met no wall.
+LAST, SINCE_REFRESH, LOST = range(3)
 
 
 @numba.njit(**_JIT)
@@ -44,65 +66,321 @@ def add_on_sphere(cosine, share):
 
 
 @numba.njit(**_JIT)
-def _bounces(
-    b, v, d, nu, along, last, centre, state, normals, gram, tolerance, max_bounces, max_flight
-):
-    """Fly until the tolerance is met, ``max_bounces`` are done, or a new direction is needed.
+def _has_converged(numbers, tolerance):
+    """Whether a further chord as long as the longest would weigh less than the tolerance."""
+    if numbers[PATH] == 0.0:
+        return False
+    share = numbers[PATH] / (numbers[PATH] + numbers[LONGEST])
+    return add_on_sphere(numbers[SMALLEST_COSINE], share)[1] <= tolerance
 
-    ``state`` holds the path length, the longest chord and the smallest cosine so far. Returns the
-    bounces, the last wall, the cosine between b and v, and whether a direction is needed.
+
+@numba.njit(**_JIT)
+def _first_wall(d, nu, rates):
+    """Index of the wall that a straight flight meets first (-1: none), and the flight time.
+
+    ``rates`` is workspace: the inverse flight times, of which a maximum vectorises.
     """
+    if len(d) == 0:
+        return -1, np.inf
+    for j in range(len(d)):
+        rates[j] = -nu[j] / d[j]
+    wall = next_wall(rates, rates.view(np.int64))
+    if rates[wall] <= 0.0:
+        return -1, np.inf
+    return wall, 1.0 / rates[wall]
+
+
+@numba.njit(**_JIT)
+def _set_off(b, v, d, nu, direction, outputs, inward, last):
+    """Fly on in a random direction, away from the last wall (22); returns <b, v>."""
+    square = 0.0
+    along = 0.0
+    for i in range(len(b)):
+        square += direction[i] * direction[i]
+        along += direction[i] * b[i]
+    scale = 1.0 / math.sqrt(square)
+    if last >= 0 and outputs[last] * inward[last] < 0.0:
+        scale = -scale
+    for i in range(len(b)):
+        v[i] = direction[i] * scale
+    for j in range(len(nu)):
+        nu[j] = outputs[j] * inward[j] * scale
+    return along * scale
+
+
+@numba.njit(**_JIT)
+def _recompute(b, v, d, nu, last, normals, inward):
+    """Unit lengths and outputs from scratch, against drift; returns <b, v>."""
+    along = 0.0
+    for vector in (b, v):
+        square = 0.0
+        for i in range(len(b)):
+            square += vector[i] * vector[i]
+        vector /= math.sqrt(square)
+    for i in range(len(b)):
+        along += b[i] * v[i]
+    for j in range(len(d)):
+        above = 0.0
+        turn = 0.0
+        for i in range(len(b)):
+            above += normals[j, i] * b[i]
+            turn += normals[j, i] * v[i]
+        d[j] = max(above * inward[j], ON_THE_WALL)
+        nu[j] = turn * inward[j]
+    if last >= 0:
+        d[last] = ON_THE_WALL
+    return along
+
+
+@numba.njit(**_JIT)
+def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward):
+    """Fly to a wall, pull the ball back onto the sphere, reflect it, and add the chord."""
     r = len(b)
-    before = np.empty(r)
-    middle = np.empty(r)
-    for bounce in range(max_bounces):
-        _, weight = add_on_sphere(state[2], state[0] / (state[0] + state[1] + 1e-300))
-        if state[0] > 0.0 and weight <= tolerance:
-            return bounce, last, along, False
-        flight = np.inf
-        wall = -1
-        for j in range(len(d)):
-            if j != last and nu[j] < 0.0:
-                time = -d[j] / nu[j]
-                if time < flight:
-                    flight = time
-                    wall = j
-        if wall < 0 or flight >= max_flight:
-            return bounce, last, along, True
-        length = math.sqrt(1.0 + 2.0 * flight * along + flight * flight)
-        chord = 0.0
-        norm = 0.0
-        for i in range(r):
-            before[i] = b[i]
-            b[i] = (b[i] + flight * v[i]) / length
-            chord += (b[i] - before[i]) ** 2
-            middle[i] = b[i] + before[i]
-            norm += middle[i] * middle[i]
-        along = (along + flight) / length
-        chord = math.sqrt(chord)
-        kick = -2.0 * nu[wall]
-        for j in range(len(d)):
-            d[j] = (d[j] + flight * nu[j]) / length
-            nu[j] += kick * gram[wall, j]
-        d[wall] = 0.0
-        for i in range(r):
-            v[i] += kick * normals[wall, i]
-        last = wall
-        cosine = 0.0
-        norm = 1.0 / math.sqrt(norm)
-        for i in range(r):
-            middle[i] *= norm
-            cosine += middle[i] * centre[i]
-        if state[0] == 0.0:
-            centre[:] = middle
-        else:
-            rho_1, rho_2 = add_on_sphere(cosine, state[0] / (state[0] + chord))
-            for i in range(r):
-                centre[i] = rho_1 * centre[i] + rho_2 * middle[i]
-            state[2] = min(state[2], cosine)
-        state[0] += chord
-        state[1] = max(state[1], chord)
-    return max_bounces, last, along, False
+    length = math.sqrt(1.0 + 2.0 * flight * numbers[ALONG] + flight * flight)
+    chord = 0.0
+    norm = 0.0
+    cosine = 0.0
+    for i in range(r):
+        before[i] = b[i]
+        b[i] = (b[i] + flight * v[i]) / length
+    # Sums have loops of their own: where a loop also stores, LLVM decides by the distance of the
+    # arrays in memory whether to vectorise, and the rounding of a sum would depend on that.
+    for i in range(r):
+        chord += (b[i] - before[i]) ** 2
+        middle = b[i] + before[i]
+        norm += middle * middle
+        cosine += middle * centre[i]
+    chord = math.sqrt(chord)
+    norm = 1.0 / math.sqrt(norm)
+    numbers[ALONG] = (numbers[ALONG] + flight) / length
+    kick = -2.0 * nu[wall]
+    for j in range(len(d)):
+        d[j] = max((d[j] + flight * nu[j]) / length, ON_THE_WALL)
+        nu[j] += kick * gram[wall, j] * inward[wall] * inward[j]
+    # The normal is orthogonal to b, which is on the wall: the reflection leaves <b, v> alone.
+    d[wall] = ON_THE_WALL
+    kick *= inward[wall]
+    for i in range(r):
+        v[i] += kick * normals[wall, i]
+    rho_1, rho_2 = 0.0, 1.0
+    if numbers[PATH] > 0.0:
+        cosine *= norm
+        rho_1, rho_2 = add_on_sphere(cosine, numbers[PATH] / (numbers[PATH] + chord))
+        numbers[SMALLEST_COSINE] = min(numbers[SMALLEST_COSINE], cosine)
+    for i in range(r):
+        centre[i] = rho_1 * centre[i] + rho_2 * norm * (b[i] + before[i])
+    numbers[PATH] += chord
+    numbers[LONGEST] = max(numbers[LONGEST], chord)
+    numbers[CHORD] = chord
+    numbers[OFFSET] = 0.0
+
+
+@numba.njit(**_JIT)
+def _run(
+    b,
+    v,
+    d,
+    nu,
+    before,
+    centre,
+    numbers,
+    integers,
+    directions,
+    outputs,
+    normals,
+    gram,
+    inward,
+    max_flight,
+    tolerance,
+    stops,
+    max_bounces,
+    path_length,
+    first,
+    left,
+    draws,
+    records,
+):
+    """Fly until all ``draws`` from ``first`` on are made, or as far as the directions go.
+
+    A draw is a point inside a chord, ``path_length`` of chords after the draw before; ``left`` of
+    that is still to go for the first one. ``stops`` makes the tolerance end the flight. Returns how
+    many draws there are, the length left for the next, how many directions were used, and whether
+    another is needed.
+    """
+    rates = np.empty(len(d))
+    used = 0
+    bounces = 0
+    for k in range(first, len(draws)):
+        record = records[k]
+        while numbers[CHORD] - numbers[OFFSET] < left:
+            if bounces == max_bounces or (stops and _has_converged(numbers, tolerance)):
+                return k, left, used, False
+            wall, flight = -1, np.inf
+            if integers[LOST] == 0:
+                wall, flight = _first_wall(d, nu, rates)
+            while wall < 0 or flight >= max_flight:
+                if used == len(directions) or integers[LOST] > MAX_LOST:
+                    integers[LOST] = max(integers[LOST], 1)
+                    return k, left, used, True
+                numbers[ALONG] = _set_off(
+                    b, v, d, nu, directions[used], outputs[used], inward, integers[LAST]
+                )
+                used += 1
+                record[1] += 1
+                integers[LOST] += 1
+                wall, flight = _first_wall(d, nu, rates)
+            integers[LOST] = 0
+            left -= numbers[CHORD] - numbers[OFFSET]
+            _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward)
+            bounces += 1
+            record[0] += 1
+            integers[LAST] = wall
+            integers[SINCE_REFRESH] += 1
+            if integers[SINCE_REFRESH] >= REFRESH_EVERY:
+                integers[SINCE_REFRESH] = 0
+                numbers[ALONG] = _recompute(b, v, d, nu, wall, normals, inward)
+        numbers[OFFSET] += left
+        left = path_length
+        share = numbers[OFFSET] / numbers[CHORD]
+        square = 0.0
+        for i in range(len(b)):
+            draws[k, i] = before[i] + share * (b[i] - before[i])
+        for i in range(len(b)):
+            square += draws[k, i] * draws[k, i]
+        draws[k] /= math.sqrt(square)
+        record[2] = _has_converged(numbers, tolerance)
+        record[3:] = centre
+    return len(draws), left, used, False
+
+
+class ChordBall(BlockSampler):
+    """The ball of Algorithm 2, with the paper's running centre of mass.
+
+    Attributes
+    ----------
+    walls, block
+        See :class:`BlockSampler`; directions are used where a flight would be too long.
+    w : array of shape (r,)
+        The last draw: a point of the present chord.
+    b, v : arrays of shape (r,)
+        End of the present chord, on a wall, and the direction in which it will go on.
+    outputs, output_velocities : arrays of shape (n_walls,)
+        Outputs of b and v, counted from the walls inwards.
+    before, centre : arrays of shape (r,)
+        Start of the present chord; the estimate of the centre of mass, a unit vector.
+    numbers, integers : arrays
+        The rest of what the next bounce needs.
+    """
+
+    carried = (
+        "w",
+        "b",
+        "v",
+        "outputs",
+        "output_velocities",
+        "before",
+        "centre",
+        "numbers",
+        "integers",
+    )
+
+    def __init__(self, walls, w, *, path_length=1.5, tolerance=1e-4, max_flight=10.0, gram=None):
+        super().__init__(walls, sweeps=1)
+        self.path_length = path_length
+        self.tolerance = tolerance
+        self.max_flight = max_flight
+        self.centre = np.zeros(walls.dimension)
+        self.numbers = np.zeros(6)
+        self.numbers[SMALLEST_COSINE] = 1.0
+        self._set_walls(walls, gram)
+        self.place(w)
+
+    def _set_walls(self, walls, gram):
+        refuse_finite_walls(walls)
+        # Columns are needed at every bounce, so this one is stored whatever its size.
+        gram = wall_gram(walls.normals) if gram is None else gram
+        self.gram = gram if gram.size else wall_gram(walls.normals, np.inf)
+        self.walls = walls
+
+    def place(self, w):
+        """Go on from another direction; the centre of mass is that of both paths."""
+        self.w = np.array(w, dtype=np.float64)
+        self.w /= np.linalg.norm(self.w)
+        self._refresh()
+
+    def change_normals(self, walls, gram=None):
+        """Go on from the last draw among walls in other places."""
+        self._set_walls(walls, gram)
+        super().change_normals(walls)
+
+    def _refresh(self):
+        self.b, self.before = self.w.copy(), self.w.copy()
+        self.v = np.zeros_like(self.w)
+        self.outputs = np.abs(outputs_inside(self.w, self.walls))
+        self.output_velocities = np.zeros_like(self.outputs)
+        self.numbers[[ALONG, CHORD, OFFSET]] = 0.0
+        # One direction counts as lost: there is none yet.
+        self.integers = np.array([-1, 0, 1])
+
+    def move(self, rng, n_draws=1):
+        """Fly on; the position is recorded after every ``path_length`` of chords.
+
+        Returns
+        -------
+        draws : array of shape (n_draws, r)
+            Unit vectors.
+        records : array of shape (n_draws, 3 + r)
+            Bounces, new directions, whether the tolerance is met; then the centre of mass.
+        """
+        draws = np.empty((n_draws, self.walls.dimension))
+        records = np.zeros((n_draws, 3 + self.walls.dimension))
+        self._fly(rng, draws, records, self.path_length, np.iinfo(np.int64).max, stops=False)
+        self.w = draws[-1].copy()
+        return draws, records
+
+    def _fly(self, rng, draws, records, path_length, max_bounces, *, stops):
+        """Make all draws, or stop before that by the rules; returns whether a rule has stopped."""
+        inward = np.sign(self.walls.jumps)
+        done, left = 0, path_length
+        while done < len(draws):
+            if self.needs_block:
+                self.new_block(rng)
+            start = self.block.used
+            bounces_before = records[:, 0].sum()
+            done, left, used, needs_direction = _run(
+                self.b,
+                self.v,
+                self.outputs,
+                self.output_velocities,
+                self.before,
+                self.centre,
+                self.numbers,
+                self.integers,
+                self.block.directions[start:],
+                self.block.outputs[start:],
+                self.walls.normals,
+                self.gram,
+                inward,
+                self.max_flight,
+                self.tolerance,
+                stops,
+                max_bounces,
+                path_length,
+                done,
+                left,
+                draws,
+                records,
+            )
+            self.block.take(used)
+            max_bounces -= int(records[:, 0].sum() - bounces_before)
+            if not needs_direction:
+                return
+            if self.integers[LOST] > MAX_LOST:
+                raise ValueError(
+                    f"{MAX_LOST} directions in a row meet none of the {self.walls.n_walls} walls: "
+                    "straight flights need a version space with more walls. Use "
+                    'variant="geodesic".'
+                )
 
 
 @dataclass(frozen=True)
@@ -159,47 +437,9 @@ def chord_billiard(
     >>> bool(np.abs(result.centre - 1 / np.sqrt(3)).max() < 0.05)
     True
     """
-    if not np.isinf(walls.jumps).all():
-        raise ValueError("Algorithm 2 needs walls that nothing passes: noise = 0.")
-    inward = np.sign(walls.jumps)
-    normals = walls.normals * inward[:, None]
-    gram = wall_gram(walls.normals, np.inf) if gram is None else gram
-    gram = gram * np.outer(inward, inward)
-    b = np.array(w, dtype=np.float64)
-    b /= np.linalg.norm(b)
-    d = fresh_outputs(b, walls) * inward
-    centre, state = np.zeros_like(b), np.array([0.0, 0.0, 1.0])
-    last, done, needs_direction = -1, 0, True
-    while done < max_bounces:
-        if needs_direction:
-            v = rng.standard_normal(len(b))
-            v /= np.linalg.norm(v)
-            nu = normals @ v
-            if last >= 0 and nu[last] < 0:
-                v, nu = -v, -nu
-        n, last, _, needs_direction = _bounces(
-            b,
-            v,
-            d,
-            nu,
-            float(b @ v),
-            last,
-            centre,
-            state,
-            normals,
-            gram,
-            tolerance,
-            min(1000, max_bounces - done),
-            max_flight,
-        )
-        done += n
-        if not needs_direction and n < 1000 and done < max_bounces:
-            break
-        # Against drift: outputs from position and direction, which are of unit length.
-        b /= np.linalg.norm(b)
-        d = normals @ b
-        if last >= 0:
-            d[last] = 0.0
-        v /= np.linalg.norm(v)
-        nu = normals @ v
-    return ChordCentre(centre, int(done), done < max_bounces)
+    ball = ChordBall(walls, w, tolerance=tolerance, max_flight=max_flight, gram=gram)
+    # One draw that is never reached: the rules stop the flight.
+    draws, records = np.empty((1, walls.dimension)), np.zeros((1, 3 + walls.dimension))
+    ball._fly(rng, draws, records, np.inf, max_bounces, stops=True)
+    n_bounces = int(records[0, 0])
+    return ChordCentre(ball.centre, n_bounces, n_bounces < max_bounces)

@@ -153,9 +153,12 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
             angle = math.pi if 0.5 * math.pi < angle % (2.0 * math.pi) < 1.5 * math.pi else 0.0
         cos_t = math.cos(angle)
         sin_t = math.sin(angle) * scale
-        norm = 0.0
         for i in range(r):
             w[i] = w[i] * cos_t + (directions[k, i] - along * w[i]) * sin_t
+        # A loop of its own: one that stores and adds up is vectorised or not, and so rounded, by
+        # where the arrays happen to lie in memory.
+        norm = 0.0
+        for i in range(r):
             norm += w[i] * w[i]
         norm = 1.0 / math.sqrt(norm)
         for i in range(r):

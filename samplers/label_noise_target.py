@@ -95,18 +95,47 @@ class LabelNoiseTarget:
             self._geometry_inputs = [value.copy() for value in inputs]
         rates = [np.asarray(point[name]) for name in self.rate_names]
         if moved or not _equal(rates, self._rate_inputs):
-            costs = np.concatenate(
-                [
-                    label_costs(labels, _columns(negative(point)), _columns(positive(point)))
-                    for labels, (negative, positive) in zip(self._labels, self._rates, strict=True)
-                ]
-            )
+            costs, _ = self._costs(point)
             self._walls = [
                 geometry.with_costs(column)
                 for geometry, column in zip(self._geometry, costs.T, strict=True)
             ]
             self._rate_inputs = [value.copy() for value in rates]
         return self._walls
+
+    def _costs(self, point):
+        """What errors cost, and log-likelihoods without errors, by point and direction."""
+        costs, log_right = [], []
+        for labels, rates in zip(self._labels, self._rates, strict=True):
+            negative, positive = (_columns(rate(point)) for rate in rates)
+            costs.append(np.broadcast_to(label_costs(labels, negative, positive), labels.shape))
+            log_right.append(np.log1p(-np.where(labels, positive, negative)))
+        return np.concatenate(costs), np.concatenate(log_right)
+
+    def best_log_likelihoods(self, point):
+        """Log-likelihood of a classifier on the better side of every wall, for each direction.
+
+        Zero feature vectors are errors everywhere, and of points that share a wall some may be
+        errors on either side: the walls themselves do not know what these cost.
+        """
+        self.walls(point)
+        costs, log_right = self._costs(point)
+        best = []
+        for geometry, cost, right in zip(self._geometry, costs.T, log_right.T, strict=True):
+            wall, side = geometry.wall_of_point, geometry.right_side
+            on_wall = wall >= 0
+            by_side = [
+                np.bincount(wall[chosen], cost[chosen], minlength=len(geometry.normals))
+                for chosen in (on_wall & (side < 0), on_wall & (side > 0))
+            ]
+            lost = cost[~on_wall].sum() + np.minimum(*by_side).sum()
+            if np.isinf(lost):
+                raise ValueError(
+                    "A point with a zero feature vector is wrong everywhere, and a flip rate of "
+                    "zero allows no error: the posterior is empty. Use noise > 0 or a bias."
+                )
+            best.append(float(right.sum() - lost))
+        return best
 
 
 def _columns(values):

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayeskernels.samplers.block_draws import outputs_at
 
-__all__ = ["MAX_GRAM_BYTES", "fly", "velocity_behind", "wall_gram"]
+__all__ = ["MAX_GRAM_BYTES", "fly", "next_wall", "velocity_behind", "wall_gram"]
 
 # "nnan" and "nsz" let LLVM vectorise; infinities occur and must stay exact, so not all of fastmath.
 _JIT = {
@@ -52,7 +52,7 @@ def _advance(f, g, cotangents, gram, wall, cos_t, sin_t, kick):
 
 
 @numba.njit(**_JIT)
-def _next_wall(cotangents, bits):
+def next_wall(cotangents, bits):
     """Index of the largest cotangent; ``bits`` is the same memory seen as integers.
 
     Non-negative floats are ordered like their bit patterns, and a maximum of integers vectorises
@@ -111,7 +111,7 @@ def fly(f, g, normals, gram, jumps, duration, max_events, kicks, cotangents):
     for j in range(n_walls):
         cotangents[j] = -g[j] / f[j]
     while n_walls > 0:
-        wall = _next_wall(cotangents, bits)
+        wall = next_wall(cotangents, bits)
         cotangent = cotangents[wall]
         if cotangent * sin_left <= cos_left:
             break

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayeskernels.samplers.chord_billiard import add_on_sphere, chord_billiard
+from bayeskernels.samplers.chord_billiard import ChordBall, add_on_sphere, chord_billiard
 from bayeskernels.samplers.walls import WallGeometry, label_costs
 
 
@@ -50,3 +50,51 @@ def test_refuses_walls_that_can_be_passed():
     walls = WallGeometry.from_features(points, positive).with_costs(np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="noise = 0"):
         chord_billiard(walls, np.ones(2), rng=np.random.default_rng(1))
+
+
+def test_keeps_its_outputs_and_records_points_inside():
+    rng = np.random.default_rng(3)
+    points, w = rng.standard_normal((40, 12)), rng.standard_normal(12)
+    walls = make_walls(points, points @ w > 0)
+    ball = ChordBall(walls, w)
+    draws, records = ball.run(rng, 2000)
+    np.testing.assert_allclose(np.linalg.norm(draws, axis=1), 1.0)
+    outputs = draws @ walls.normals.T * np.sign(walls.jumps)
+    assert outputs.min() > 0
+    np.testing.assert_allclose(ball.outputs, np.abs(walls.normals @ ball.b), atol=1e-12)
+    inward = walls.normals * np.sign(walls.jumps)[:, None]
+    np.testing.assert_allclose(ball.output_velocities, inward @ ball.v, atol=1e-11)
+    np.testing.assert_allclose(np.linalg.norm(records[:, 3:], axis=1), 1.0)
+    # Biased, but not far off.
+    centre = draws.mean(axis=0)
+    assert ball.centre @ centre / np.linalg.norm(centre) > 0.995
+    assert records[:, 0].sum() > 1000  # bounces: the outputs were recomputed at least once
+
+
+def test_step_rule_and_function_rule_are_the_same():
+    walls = make_walls(np.eye(4), np.ones(4, dtype=bool))
+    ball = ChordBall(walls, np.ones(4), tolerance=1e-3)
+    _, records = ball.run(np.random.default_rng(1), 3000)
+    n_bounces = chord_billiard(
+        walls, np.ones(4), rng=np.random.default_rng(1), tolerance=1e-3
+    ).n_bounces
+    at_end = np.cumsum(records[:, 0])
+    first = np.argmax(records[:, 2])
+    assert 0 < first
+    assert at_end[first - 1] <= n_bounces <= at_end[first]
+
+
+def test_number_of_draws_at_a_time_does_not_change_them():
+    walls = make_walls(np.eye(5), np.ones(5, dtype=bool))
+    one, many = ChordBall(walls, np.ones(5)), ChordBall(walls, np.ones(5))
+    rng_one, rng_many = np.random.default_rng(4), np.random.default_rng(4)
+    draws, records = many.move(rng_many, 300)
+    single = [one.move(rng_one) for _ in range(300)]
+    np.testing.assert_array_equal(np.concatenate([d for d, _ in single]), draws)
+    np.testing.assert_array_equal(np.concatenate([r for _, r in single]), records)
+
+
+def test_says_so_when_no_wall_can_be_met():
+    walls = make_walls(np.eye(3)[:1], np.ones(1, dtype=bool))
+    with pytest.raises(ValueError, match="geodesic"):
+        chord_billiard(walls, np.ones(3), rng=np.random.default_rng(1))

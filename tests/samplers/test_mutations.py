@@ -14,6 +14,8 @@ from bayeskernels.samplers import (
     kernel_gibbs,
     label_costs,
     refractive_billiard,
+    rolling_ball,
+    simulate_billiard,
     simulate_kernel_gibbs,
     simulate_refractive_billiard,
     wall_dynamics,
@@ -104,7 +106,7 @@ def mutate(monkeypatch, module, name, old, new):
     scope = {}
     exec(compile(source.replace(old, new), f"mutated {name}", "exec"), vars(module), scope)
     compiled = getattr(module, name)
-    for holder in (module, refractive_billiard):
+    for holder in (module, refractive_billiard, rolling_ball):
         if getattr(holder, name, None) is compiled:
             monkeypatch.setattr(holder, name, scope[name])
 
@@ -122,3 +124,121 @@ def test_planted_error_shows(name, monkeypatch):
     mutate(monkeypatch, module, function, old, new)
     as_plain_python(monkeypatch, functions)
     assert p_value(simulate, sweeps) < 1e-9
+
+
+# A triangle on the sphere.
+TRIANGLE = FEATURES[:3]
+ROLLING = [
+    (rolling_ball, name)
+    for name in ("_run", "_segment", "_turn", "_settle", "_new_velocity", "_recompute", "fly")
+] + [(wall_dynamics, "fly")]
+
+# The sign of the velocity in the integral of the position cannot show here: velocities are as
+# likely as their opposites. The exact test of the mean position in test_billiard.py sees it.
+ROLLING_MUTATIONS = {
+    "turn of the velocity": (
+        rolling_ball,
+        "_turn",
+        "velocity * cos_t - position * sin_t",
+        "velocity * cos_t + position * sin_t",
+    ),
+    "kick of the position": (wall_dynamics, "fly", "kicks[0, wall] +=", "kicks[0, wall] -="),
+    "kick of the velocity": (wall_dynamics, "fly", "kicks[1, wall] +=", "kicks[1, wall] -="),
+    "kick of the mean position": (wall_dynamics, "fly", "kicks[2, wall] +=", "kicks[2, wall] -="),
+    "new velocity not tangent": (
+        rolling_ball,
+        "_new_velocity",
+        "direction[i] - along * rows[0, i]",
+        "direction[i]",
+    ),
+    "outputs of the new velocity": (
+        rolling_ball,
+        "_new_velocity",
+        "outputs[j] - along * f[j]",
+        "outputs[j] + along * f[j]",
+    ),
+    "pending kicks forgotten": (
+        rolling_ball,
+        "_new_velocity",
+        "along += outputs[j] * pending[0, j]",
+        "along += 0.0",
+    ),
+    "kicks of the new velocity": (
+        rolling_ball,
+        "_new_velocity",
+        "-along * scale * pending[0, j]",
+        "along * scale * pending[0, j]",
+    ),
+    "settling of the velocity": (
+        rolling_ball,
+        "_settle",
+        "rows[1, i] += b * normal",
+        "rows[1, i] -= b * normal",
+    ),
+    "turning round at the cap": (rolling_ball, "_segment", "g[:] = -g_before", "g[:] = g_before"),
+}
+
+
+def triangle_centre():
+    """Half the sum of edge angle times inward edge normal, over the area by angle excess."""
+    inward = TRIANGLE / np.linalg.norm(TRIANGLE, axis=1, keepdims=True)
+    inward *= np.where(IS_POSITIVE[:3], 1, -1)[:, None]
+    corners = np.cross(inward[[1, 2, 0]], inward[[2, 0, 1]])
+    corners /= np.linalg.norm(corners, axis=1, keepdims=True)
+    corners *= np.sign(np.sum(corners * inward, axis=1, keepdims=True))
+    edges = np.arccos(np.sum(corners[[1, 2, 0]] * corners[[2, 0, 1]], axis=1))
+    angles = np.pi - np.arccos(np.sum(inward[[1, 2, 0]] * inward[[2, 0, 1]], axis=1))
+    return 0.5 * edges @ inward / (angles.sum() - np.pi)
+
+
+def rolling_p_value():
+    """Smallest p-value of three, times three: cells and mean position; cells of a capped path."""
+    centre = triangle_centre()
+    # Two great circles through the centre cut the triangle into four cells.
+    probes = np.cross(centre, np.eye(3)[:2])
+    exact = label_noise_cells(TRIANGLE, IS_POSITIVE[:3], 0.0, probes=probes)
+    assert len(exact.probabilities) == 4
+    walls = WallGeometry.from_features(TRIANGLE, IS_POSITIVE[:3]).with_costs(
+        label_costs(IS_POSITIVE[:3], 0.0, 0.0)
+    )
+    p_values = []
+    for max_events in (None, 2):
+        rng = np.random.default_rng(1)
+        options = {"path_length": 6.0, "refresh_rate": 0.5, "max_events": max_events}
+        with np.errstate(all="ignore"):
+            path = simulate_billiard(walls, centre, 2000, rng=rng, **options)
+        if not (np.isfinite(path.draws).all() and np.isfinite(path.centres).all()):
+            return 0.0
+        cell = exact.locate(path.draws)
+        if cell.min() < 0:
+            return 0.0
+        # By batches, since what follows a capped path is not independent of it.
+        inside = (cell[:, None] == np.arange(3)).astype(float)
+        p_values.append(p_value_of_mean(inside, exact.probabilities[:3]))
+        if max_events is None:
+            p_values.append(p_value_of_mean(path.centres, centre))
+    return 3 * min(p_values)
+
+
+def p_value_of_mean(draws, expected):
+    """Hotelling's test with the means of 100 batches."""
+    batches = draws.reshape(100, -1, 3).mean(axis=1)
+    difference = batches.mean(axis=0) - expected
+    t_squared = 100 * difference @ np.linalg.solve(np.cov(batches.T), difference)
+    return stats.f.sf(t_squared * (100 - 3) / (3 * (100 - 1)), 3, 100 - 3)
+
+
+def test_plain_python_rolling_ball_is_right(monkeypatch):
+    as_plain_python(monkeypatch, ROLLING)
+    assert rolling_p_value() > 0.001  # false-alarm rate
+
+
+@pytest.mark.parametrize("name", ROLLING_MUTATIONS)
+def test_error_planted_into_the_rolling_ball_shows(name, monkeypatch):
+    mutate(monkeypatch, *ROLLING_MUTATIONS[name])
+    as_plain_python(monkeypatch, ROLLING)
+    try:
+        found = rolling_p_value()
+    except ZeroDivisionError:
+        found = 0.0  # plain Python says so where compiled code goes on with infinities
+    assert found < 1e-6

@@ -14,7 +14,7 @@ from bayeskernels.samplers import (
     wall_dynamics,
 )
 from bayeskernels.samplers.refractive_billiard import BilliardBall, default_max_events
-from bayeskernels.samplers.wall_dynamics import _next_wall, velocity_behind, wall_gram
+from bayeskernels.samplers.wall_dynamics import next_wall, velocity_behind, wall_gram
 
 Q = 0.1
 
@@ -109,7 +109,7 @@ def test_next_wall_is_the_largest_cotangent():
             cotangents = rng.standard_normal(n) + shift
             cotangents[rng.integers(n)] = -np.inf
             cotangents[0] = 0.1 + shift
-            assert _next_wall(cotangents, cotangents.view(np.int64)) == np.argmax(cotangents)
+            assert next_wall(cotangents, cotangents.view(np.int64)) == np.argmax(cotangents)
 
 
 @pytest.mark.parametrize("q", [0.0, 0.05, 0.2])

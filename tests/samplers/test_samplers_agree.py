@@ -1,4 +1,4 @@
-"""Both samplers on one kernel problem, and both with the flip rate in a calibrated loop."""
+"""Samplers of one posterior agree; two of them with the flip rate in a calibrated loop."""
 
 import arviz as az
 import numpy as np
@@ -15,6 +15,7 @@ from bayeskernels.samplers import (
     RefractiveBilliard,
     WallGeometry,
     label_costs,
+    simulate_billiard,
     simulate_kernel_gibbs,
     simulate_refractive_billiard,
 )
@@ -56,6 +57,57 @@ def test_twenty_functionals_at_a_hundred_points():
     assert np.abs(z).max() < stats.norm.isf(1e-4 / 20 / 2), z
 
 
+@pytest.mark.parametrize(
+    ("m", "r", "sweeps"),
+    [
+        (20, 10, 40),
+        pytest.param(45, 30, 200, marks=pytest.mark.slow),
+        pytest.param(60, 50, 300, marks=pytest.mark.slow),
+    ],
+)
+def test_three_samplers_of_a_version_space(m, r, sweeps):
+    """Ten outputs and five squared ones, three pairs; false-alarm rate 1e-4 in all (Bonferroni)."""
+    rng = np.random.default_rng(r)
+    points, w = rng.standard_normal((m, r)), rng.standard_normal(r)
+    positive = points @ w > 0
+    walls = WallGeometry.from_features(points, positive).with_costs(label_costs(positive, 0.0, 0.0))
+    probes = np.concatenate([points[:5], rng.standard_normal((5, r))])
+
+    def functionals(draws):
+        f = draws / np.linalg.norm(draws, axis=1, keepdims=True) @ probes.T
+        return np.column_stack([f, f[:, :5] ** 2])
+
+    # Begin in equilibrium: great circles would take long to get there.
+    start = simulate_billiard(walls, w, 200, rng=rng).draws[-1]
+    rolled = simulate_billiard(walls, start, 6000, rng=rng)
+    paths = {
+        "billiard": rolled.draws,
+        "refractive": simulate_refractive_billiard(walls, start, 6000, rng=rng).draws,
+        "great circles": simulate_kernel_gibbs(walls, start, 6000, rng=rng, sweeps=sweeps).draws,
+    }
+    n_batches = 40
+    moments = {}
+    for name, draws in paths.items():
+        batches = functionals(draws).reshape(n_batches, -1, 15).mean(axis=1)
+        moments[name] = batches.mean(axis=0), batches.var(axis=0, ddof=1) / n_batches
+        # Batches must be long against the memory of the chain.
+        later, earlier = batches[1:] - batches.mean(axis=0), batches[:-1] - batches.mean(axis=0)
+        memory = (later * earlier).mean(axis=0) / batches.var(axis=0)
+        assert memory.mean() < 0.2, name
+    names = list(moments)
+    for name, other in [(0, 1), (0, 2), (1, 2)]:
+        (a, error_a), (b, error_b) = moments[names[name]], moments[names[other]]
+        z = (a - b) / np.sqrt(error_a + error_b)
+        assert np.abs(z).max() < stats.t.isf(1e-4 / 45 / 2, n_batches - 1), (names, z)
+    # The mean on the path is the mean of the same distribution, with a smaller error.
+    outputs = rolled.centres @ probes.T
+    batches = outputs.reshape(n_batches, -1, 10).mean(axis=1)
+    error = batches.var(axis=0, ddof=1) / n_batches
+    (b, error_b) = moments["refractive"]
+    z = (outputs.mean(axis=0) - b[:10]) / np.sqrt(error + error_b[:10])
+    assert np.abs(z).max() < stats.t.isf(1e-4 / 45 / 2, n_batches - 1), z
+
+
 class Loop:
     """A model with inferred noise whose labels can be drawn again without compiling anything."""
 
@@ -87,7 +139,7 @@ class Loop:
         labels = positive ^ flipped
         self.model["labels"].set_value(labels.astype(np.int32))
         # A step reads the labels once. Making a new one for each data set would compile each time.
-        self.direction.target._labels = [labels]
+        self.direction.target._labels = [labels[:, None]]
         self.direction.target._geometry = None
 
     def begin(self, rng):
