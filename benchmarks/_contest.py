@@ -38,6 +38,9 @@ class Stretch:
         Elementary steps (trajectories, great circles, proposals, ...).
     events : int
         Whatever else the contender counts.
+    variance : array of shape (n_outputs,), optional
+        Where ``outputs`` are means over parts of a path: variance of the output itself. The ESS is
+        then that of the path, the number of independent draws whose mean is as accurate.
     """
 
     outputs: np.ndarray
@@ -45,6 +48,7 @@ class Stretch:
     seconds: float
     steps: int
     events: int = 0
+    variance: np.ndarray | None = None
 
 
 @dataclass
@@ -196,8 +200,12 @@ def contest(contenders, starts, rounds, *, rng, advance=lambda name: None):
 def _score(stretches):
     outputs = np.array([part.outputs for part in stretches])
     errors = np.array([part.errors for part in stretches])
+    output_ess = np.array([bulk_ess(outputs[:, :, i]) for i in range(outputs.shape[2])])
+    if stretches[0].variance is not None:
+        variance = np.mean([part.variance for part in stretches], axis=0)
+        output_ess *= variance / outputs.var(axis=(0, 1))
     return Score(
-        output_ess=np.array([bulk_ess(outputs[:, :, i]) for i in range(outputs.shape[2])]),
+        output_ess=output_ess,
         error_ess=bulk_ess(errors),
         seconds=float(sum(part.seconds for part in stretches)),
         steps=int(sum(part.steps for part in stretches)),

@@ -10,7 +10,7 @@ import pymc as pm
 from _contest import Contender, Stretch, clock
 from scipy import linalg
 
-__all__ = ["hopsy_walks", "metropolis", "paper_kernel_gibbs"]
+__all__ = ["hopsy_walks", "metropolis", "paper_kernel_gibbs", "plain_bounces"]
 
 
 def paper_kernel_gibbs_step(alpha, gram, whitening, y, noise, rng):
@@ -126,14 +126,21 @@ def metropolis(problem, *, seconds, rng, tune=1500):
 #: hopsy's walks that sample a Gaussian in a cone, and steps between two recorded draws. Left out:
 #: CSmMALA and DikinWalk, which hardly moved in short trials (too little for an ESS), and the
 #: billiard walks, which raise "bad any_cast" on this problem in hopsy 1.7.0.
-HOPSY_WALKS = {
+HOPSY_SAME_TARGET = {
     "TruncatedGaussianProposal": 1,
     "GaussianCoordinateHitAndRunProposal": 100,
     "GaussianHitAndRunProposal": 100,
 }
 
+#: Those that only sample the uniform distribution on a polytope: the cone, cut off by a cube. The
+#: draws are not of the posterior, which is no polytope, but they are what hopsy does fastest.
+HOPSY_OTHER_TARGET = {
+    "UniformCoordinateHitAndRunProposal": 100,
+    "UniformHitAndRunProposal": 100,
+}
 
-def hopsy_walks(problem, *, seconds, start, rng):
+
+def hopsy_walks(problem, *, seconds, start, rng, same_target=True):
     """Hopsy's walks on a version space, or an empty list where hopsy is not installed.
 
     Label noise is beyond hopsy: its targets are log-concave on one polytope. What it can represent
@@ -147,13 +154,23 @@ def hopsy_walks(problem, *, seconds, start, rng):
     if problem.noise != 0:
         raise ValueError("hopsy can only sample the version space, noise = 0.")
     walls = problem.walls
+    r = walls.dimension
     inwards = walls.normals * np.sign(walls.jumps)[:, None]
-    gaussian = hopsy.Gaussian(np.zeros(walls.dimension), np.eye(walls.dimension))
-    polytope = hopsy.Problem(-inwards, np.zeros(walls.n_walls), gaussian)
+    if same_target:
+        gaussian = hopsy.Gaussian(np.zeros(r), np.eye(r))
+        polytope = hopsy.Problem(-inwards, np.zeros(walls.n_walls), gaussian)
+    else:
+        sides = np.concatenate([-inwards, np.eye(r), -np.eye(r)])
+        polytope = hopsy.Problem(sides, np.append(np.zeros(walls.n_walls), np.ones(2 * r)))
+
+    def make_chain(name, start):
+        start = start if same_target else 0.5 * start / np.abs(start).max()
+        proposal = getattr(hopsy, name)
+        return hopsy.MarkovChain(polytope, proposal=proposal, starting_point=start)
 
     def contender(name, thinning, step_size):
         def run(start, n_draws, rng):
-            chain = hopsy.MarkovChain(polytope, proposal=getattr(hopsy, name), starting_point=start)
+            chain = make_chain(name, start)
             if step_size is not None:
                 chain.proposal.stepsize = step_size
             generator = hopsy.RandomNumberGenerator(int(rng.integers(2**31)))
@@ -169,17 +186,37 @@ def hopsy_walks(problem, *, seconds, start, rng):
         return Contender(f"hopsy {label}", run, seconds, pilot=20, min_draws=50)
 
     def has_step_size(name):
-        chain = hopsy.MarkovChain(polytope, proposal=getattr(hopsy, name), starting_point=start)
-        return getattr(chain.proposal, "stepsize", None) is not None
+        return getattr(make_chain(name, start).proposal, "stepsize", None) is not None
 
     contenders = []
-    for name, thinning in HOPSY_WALKS.items():
+    for name, thinning in (HOPSY_SAME_TARGET if same_target else HOPSY_OTHER_TARGET).items():
         sizes = [None]
         if has_step_size(name):
             sizes = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
         trials = [contender(name, thinning, size) for size in sizes]
         contenders.append(max(trials, key=lambda trial: _pilot_jump(trial, start, rng)))
     return contenders
+
+
+def plain_bounces(gram, alpha, n_bounces, rng):
+    """Bounces of BPM, Algorithm 2, as printed: all products with the Gram matrix computed anew.
+
+    A transcription in NumPy: at every bounce the outputs of position and direction are matrix
+    products of O(m^2). ``gram`` is that of unit vectors multiplied by their labels, ``alpha`` the
+    expansion of a start inside.
+    """
+    gamma = alpha / np.sqrt(alpha @ gram @ alpha)
+    beta = rng.standard_normal(len(gram))
+    beta /= np.sqrt(beta @ gram @ beta)
+    for _ in range(n_bounces):
+        d, nu = gram @ gamma, gram @ beta
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where((nu < 0) & (d > 1e-12), -d / nu, np.inf)
+        wall = np.argmin(times)
+        gamma = gamma + times[wall] * beta
+        gamma /= np.sqrt(gamma @ gram @ gamma)
+        beta[wall] -= 2 * nu[wall]
+        beta /= np.sqrt(beta @ gram @ beta)
 
 
 def _pilot_jump(contender, start, rng):

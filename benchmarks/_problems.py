@@ -92,9 +92,9 @@ def make_problem(name, m, noise, *, random_seed=1):
     Parameters
     ----------
     name : str
-        "checkerboard" (labels flipped at the rate ``noise``), "waveform" (21 features, any size)
-        or a two-class set that :func:`bayeskernels.data.load` knows, in a random order and with
-        standardised columns.
+        "checkerboard" (labels flipped at the rate ``noise``), "waveform" (21 features, any size),
+        "separable" (10 features, labelled by a smooth rule without noise) or a two-class set that
+        :func:`bayeskernels.data.load` knows, in a random order and with standardised columns.
     m : int
     noise : float
     random_seed : int
@@ -106,6 +106,10 @@ def make_problem(name, m, noise, *, random_seed=1):
         kernel = pm.gp.cov.ExpQuad(2, ls=0.7)
     elif name == "waveform":
         X, y = bk.data.make_waveform(n, random_seed=random_seed)
+    elif name == "separable":
+        rng = np.random.default_rng(random_seed)
+        X = rng.standard_normal((n, 10))
+        y = np.where(X[:, 0] + X[:, 1] * X[:, 2] > 0, 1, -1)
     else:
         try:
             data = bk.data.load(name)

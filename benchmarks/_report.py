@@ -53,9 +53,9 @@ class Figure:
         return self.value <= self.target if self.at_most else self.value >= self.target
 
 
-def figures_table(figures):
+def figures_table(title, figures):
     """Table of figures for the terminal."""
-    table = Table(title="Label-noise samplers", title_justify="left")
+    table = Table(title=title, title_justify="left")
     table.add_column("part")
     table.add_column("problem", no_wrap=True)
     table.add_column("quantity")

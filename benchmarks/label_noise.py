@@ -3,107 +3,24 @@
 Run ``python benchmarks/label_noise.py --help``; how to read the result is in README.md here.
 """
 
-import argparse
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pymc as pm
-from _contest import Contender, Stretch, clock, contest
-from _peers import hopsy_walks, metropolis, paper_kernel_gibbs
-from _problems import MissingData, make_problem
-from _report import Figure, figures_table, write_json
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from threadpoolctl import threadpool_limits
+from _bench import bare_billiard, run_parts
+from _contest import Contender, Stretch, clock
+from _peers import metropolis, paper_kernel_gibbs
 
-from bayeskernels.samplers import (
-    RefractiveBilliard,
-    simulate_kernel_gibbs,
-    simulate_refractive_billiard,
-)
+from bayeskernels.samplers import RefractiveBilliard, simulate_kernel_gibbs
 from bayeskernels.samplers.wall_dynamics import wall_gram
 
 #: Problem and training points of the contests; sonar has 208 points, 20 of them are for testing.
 SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]
 MEDIUM = [("checkerboard", 300), ("heart", 250), ("sonar", 188)]
 NOISE = (0.05, 0.1)
-
-
-@dataclass
-class Bench:
-    """What all parts share: how long to run, randomness, progress, results."""
-
-    quick: bool
-    progress: Progress
-    task: object
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
-    figures: list = field(default_factory=list)
-    notes: list = field(default_factory=list)
-
-    @property
-    def rounds(self):
-        """Turns of every contender."""
-        return 3 if self.quick else 6
-
-    def scaled(self, seconds):
-        """Length of a turn."""
-        return seconds / 8 if self.quick else seconds
-
-    def say(self, text):
-        """Show what is going on beside the progress bar."""
-        self.progress.update(self.task, description=text)
-
-    def problems(self, sizes, rates=NOISE):
-        """Problems one after the other; missing data sets are noted and left out."""
-        for name, m in sizes:
-            for noise in rates:
-                try:
-                    problem = make_problem(name, m, noise)
-                except MissingData as error:
-                    if str(error) not in self.notes:
-                        self.notes.append(str(error))
-                    continue
-                yield problem
-
-    def contest(self, part, problem, contenders):
-        """Let contenders take turns on a problem."""
-        starts = problem.equilibrium_draws(self.rounds, self.rng)
-        return contest(
-            contenders,
-            starts,
-            self.rounds,
-            rng=self.rng,
-            advance=lambda name: self.say(f"{part}: {problem}: {name}"),
-        )
-
-    def add(self, part, problem, quantity, value, target=None, **kwargs):
-        """Record a figure and show it at once."""
-        figure = Figure(part, str(problem), quantity, float(value), target, **kwargs)
-        self.figures.append(figure)
-        mark = {None: "", True: " (met)", False: " (not met)"}[figure.is_met]
-        self.progress.console.print(
-            f"{part}: {problem}: {quantity} {'> ' if figure.is_bound else ''}{value:,.4g}{mark}",
-            highlight=False,
-        )
-
-
-def bare_billiard(problem, *, seconds, sweeps=1, name="RefractiveBilliard", gram=None):
-    """RefractiveBilliard without PyMC."""
-
-    def run(start, n_draws, rng):
-        began = clock()
-        path = simulate_refractive_billiard(
-            problem.walls, start, n_draws, rng=rng, sweeps=sweeps, gram=gram
-        )
-        took = clock() - began
-        outputs = problem.outputs(path.draws)
-        return Stretch(outputs, path.errors, took, n_draws * sweeps, int(path.events.sum()))
-
-    return Contender(name, run, seconds)
 
 
 def bare_gibbs(problem, *, seconds, sweeps=20):
@@ -163,7 +80,7 @@ def billiard_through_pymc(problem, *, seconds, sweeps, name="pm.sample"):
 def measure_gibbs(bench):
     """RefractiveBilliard against KernelGibbs, both bare."""
     for sizes, output_target in [(SMALL, 200), (MEDIUM, 400)]:
-        for problem in bench.problems(sizes):
+        for problem in bench.problems(sizes, NOISE):
             scores = bench.contest(
                 "gibbs",
                 problem,
@@ -287,33 +204,6 @@ def measure_metropolis(bench):
             )
 
 
-def measure_hopsy(bench):
-    """RefractiveBilliard against hopsy's walks in the version space."""
-    for problem in bench.problems(SMALL, [0.0]):
-        bench.say(f"hopsy: {problem}: choosing step sizes")
-        [start] = problem.equilibrium_draws(1, bench.rng)
-        peers = hopsy_walks(problem, seconds=bench.scaled(4.0), start=start, rng=bench.rng)
-        if not peers:
-            bench.notes.append("hopsy is not installed: pip install hopsy")
-            return
-        ours = bare_billiard(problem, seconds=bench.scaled(1.0))
-        scores = bench.contest("hopsy", problem, [ours, *peers])
-        ours = scores["RefractiveBilliard"]
-        for peer in peers:
-            theirs = scores[peer.name]
-            off = np.abs(theirs.mean_outputs - ours.mean_outputs).max()
-            bench.add(
-                "hopsy",
-                problem,
-                f"outputs ESS/s, ratio to {peer.name}",
-                ours.output_rate / theirs.output_rate,
-                is_bound=not theirs.output_is_trusted,
-                note=f"{ours.output_rate:,.0f}/s against {theirs.output_rate:,.3g}/s "
-                f"(ESS {theirs.typical_ess:,.0f}); mean outputs within {off:.2g}",
-                details={"ours": ours.as_dict(), "theirs": theirs.as_dict()},
-            )
-
-
 def measure_transcription(bench):
     """KernelGibbs against the paper's algorithm as printed: the same chain, so steps count."""
     for problem in bench.problems(SMALL, [0.1]):
@@ -419,40 +309,11 @@ PARTS = {
     "gibbs": measure_gibbs,
     "pymc": measure_pymc,
     "metropolis": measure_metropolis,
-    "hopsy": measure_hopsy,
     "transcription": measure_transcription,
     "events": measure_events,
     "large": measure_large,
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a rough look in a few minutes")
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
-    arguments = parser.parse_args()
-    parts = arguments.only or list(PARTS)
-    # Written to a file or a pipe, the table would be squeezed into 80 columns.
-    console = Console() if sys.stdout.isatty() else Console(width=180)
-    columns = [
-        TextColumn("{task.completed}/{task.total}"),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    ]
-    with Progress(*columns, console=console) as progress, threadpool_limits(1):
-        task = progress.add_task("", total=len(parts))
-        bench = Bench(arguments.quick, progress, task)
-        for part in parts:
-            PARTS[part](bench)
-            progress.advance(task)
-    console.print(figures_table(bench.figures))
-    for note in bench.notes:
-        console.print(f"Note: {note}")
-    if arguments.json:
-        write_json(arguments.json, bench.figures)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts("Label-noise samplers", __doc__, PARTS)

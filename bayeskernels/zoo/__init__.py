@@ -4,7 +4,7 @@
 imported below; table, JSON and report follow from its entry.
 """
 
-from bayeskernels.zoo import label_noise  # noqa: F401  (its entries register themselves)
+from bayeskernels.zoo import bayes_point, label_noise  # noqa: F401  (entries register themselves)
 from bayeskernels.zoo.problem import Problem
 from bayeskernels.zoo.registry import ZooEntry, all_entries, find_entry, register
 from bayeskernels.zoo.running import ZooResult, run_entry, run_zoo

@@ -72,9 +72,12 @@ def rejected_points(result):
 
 
 def calibration(result):
-    """How often the positive class occurs among points that get it with a given vote share."""
-    vote = result.prediction["vote"].values[:, 1]
-    positive = result.problem.y_test == result.prediction["class"].values[1]
+    """How often a class occurs among points that get it with a given vote share."""
+    names = result.prediction["class"].values
+    # Of two classes the second says it all; of more, each counts against the rest.
+    shown = slice(1, 2) if len(names) == 2 else slice(None)
+    vote = result.prediction["vote"].values[:, shown].ravel()
+    positive = (result.problem.y_test[:, None] == names[shown]).ravel()
     bins = np.clip((vote * 10).astype(int), 0, 9)
     present = [k for k in range(10) if (bins == k).sum() >= 5]
     share = np.array([vote[bins == k].mean() for k in present])
@@ -88,13 +91,35 @@ def calibration(result):
     ax.vlines(share, centre - half, centre + half, color=CLASS_COLORS[0], linewidth=1.6)
     ax.scatter(share, rate, s=12 + 60 * np.sqrt(count / count.max()), c=CLASS_COLORS[0], zorder=3)
     ax.set(
-        xlabel=f"share of votes for class {result.prediction['class'].values[1]}",
+        xlabel=f"share of votes for {f'class {names[1]}' if len(names) == 2 else 'a class'}",
         ylabel="share of test points",
         xlim=(-0.03, 1.03),
         ylim=(-0.03, 1.03),
     )
     ax.grid(color=QUIET, alpha=0.25)
     return ax.figure
+
+
+def least_certain_images(result):
+    """The test images with the smallest winning outputs, with their true and predicted classes."""
+    shape = result.problem.image_shape
+    if shape is None:
+        return None
+    order = np.argsort(result.prediction["margin"].values)[:12]
+    figure = _axes(4.9, 3.9).figure
+    figure.clear()
+    for k, point in enumerate(order):
+        ax = figure.add_subplot(3, 4, k + 1)
+        ax.imshow(result.problem.X_test[point].reshape(shape), cmap="gray_r")
+        true, given = result.problem.y_test[point], result.prediction["label"].values[point]
+        wrong = true != given
+        ax.set_title(
+            f"{true}, taken for {given}" if wrong else f"{true}",
+            fontsize="small",
+            color=CLASS_COLORS[1] if wrong else QUIET,
+        )
+        ax.set(xticks=[], yticks=[])
+    return figure
 
 
 def suspicious_labels(result):
@@ -158,8 +183,8 @@ def headline_quantities(result):
     """
     shown = result.watched.transpose("chain", "draw", ...)
     if "output" in shown:
-        positive = (shown["output"] > 0).mean(("chain", "draw")).values
-        shown = shown.isel(point=int(np.abs(positive - 0.5).argmin()), drop=True)
+        disputed = np.abs((shown["output"] > 0).mean(("chain", "draw")) - 0.5)
+        shown = shown.isel(disputed.argmin([*disputed.dims]), drop=True)
     if "errors" in shown:
         shown["errors"] = shown["errors"].astype(int)
     return shown[[name for name in shown if float(shown[name].std()) > 0]]
@@ -191,9 +216,16 @@ CLASSIFIER_FIGURES = (
         "Posterior probability that a training label was flipped, the 40 most suspicious points.",
     ),
     FigureOf(
+        least_certain_images,
+        "The hardest test images",
+        "Those whose winning output is smallest: the first to be rejected.",
+        coloured_ground=True,
+    ),
+    FigureOf(
         rejected_points,
         "Rejection",
-        "Test error when the points with the closest votes are left undecided.",
+        "Test error when the least certain points are left undecided: those with the closest "
+        "votes, or with the smallest winning output where there are several classes.",
     ),
     FigureOf(
         calibration,

@@ -16,7 +16,7 @@ N_POINTS = 25
 
 
 def monitor_classifier(model, idata, problem):
-    """Quantities of a two-class classifier that are watched.
+    """Quantities of a classifier that are watched.
 
     Parameters
     ----------
@@ -27,8 +27,9 @@ def monitor_classifier(model, idata, problem):
     Returns
     -------
     xarray.Dataset
-        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: some test points),
-        ``errors`` on the training points, and every scalar or short unknown of the model.
+        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: some test points; by class
+        where there are more than two), ``errors`` on the training points, and every scalar or short
+        unknown of the model.
     """
     watched = monitor(model, idata, problem.X_test, max_points=N_POINTS, progressbar=False)
     return watched["posterior"].to_dataset()

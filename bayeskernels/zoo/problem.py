@@ -22,6 +22,8 @@ class Problem:
     X_test, y_test : array
     flipped : array of bool, shape (m,), or None
         Which training labels were flipped, where that was done on purpose.
+    image_shape : tuple of int, or None
+        Rows and columns where an input is an image.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Problem:
     X_test: np.ndarray = field(repr=False)
     y_test: np.ndarray = field(repr=False)
     flipped: np.ndarray | None = field(default=None, repr=False)
+    image_shape: tuple[int, int] | None = None
 
     @property
     def n_features(self):
