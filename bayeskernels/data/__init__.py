@@ -11,6 +11,7 @@ from bayeskernels.data.splits import random_splits
 from bayeskernels.data.synthetic import (
     make_checkerboard,
     make_kgs_surrogate,
+    make_linear_rule,
     make_ringnorm,
     make_two_moons,
     make_twonorm,
@@ -25,6 +26,7 @@ __all__ = [
     "make_checkerboard",
     "make_kgs_sphere",
     "make_kgs_surrogate",
+    "make_linear_rule",
     "make_ringnorm",
     "make_two_moons",
     "make_twonorm",

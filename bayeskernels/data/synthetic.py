@@ -7,6 +7,7 @@ from bayeskernels.data.label_noise import flip_labels
 __all__ = [
     "make_checkerboard",
     "make_kgs_surrogate",
+    "make_linear_rule",
     "make_ringnorm",
     "make_two_moons",
     "make_twonorm",
@@ -103,6 +104,47 @@ def make_checkerboard(
     y = np.where(np.floor(position).sum(axis=1) % 2 == 0, 1, -1)
     y, _ = flip_labels(y, noise, random_seed=rng)
     return position - cells / 2, y
+
+
+def make_linear_rule(
+    n: int, *, n_features: int = 3, random_seed=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points of a cube, labelled by a random hyperplane through its centre (BPM, section 4.1).
+
+    Parameters
+    ----------
+    n : int
+        Number of points; the paper has 10 for training and 10,000 for test. Draw both at once: the
+        rule depends on the seed alone, and the first points do not depend on `n`.
+    n_features : int
+        Dimension of the cube [-1, 1]^n_features, in which points are uniform.
+    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
+        Seed of rule and points. All directions of the rule are equally likely.
+
+    Returns
+    -------
+    X : ndarray, shape (n, n_features)
+    y : ndarray of int, shape (n,)
+        Labels -1 and +1.
+
+    References
+    ----------
+    Herbrich, Graepel and Campbell, "Bayes Point Machines", JMLR 1:245-279, 2001, section 4.1.
+
+    Examples
+    --------
+    >>> X, y = make_linear_rule(10_010, random_seed=1)
+    >>> X_train, y_train, X_test, y_test = X[:10], y[:10], X[10:], y[10:]
+    >>> X_test.shape, np.unique(y).tolist()
+    ((10000, 3), [-1, 1])
+    """
+    check_count(n)
+    if n_features < 1:
+        raise ValueError(f"n_features must be at least 1, got {n_features}.")
+    rng = np.random.default_rng(random_seed)
+    w = rng.standard_normal(n_features)
+    X = rng.uniform(-1.0, 1.0, size=(n, n_features))
+    return X, np.where(X @ w > 0, 1, -1)
 
 
 def make_ringnorm(n: int, *, random_seed=None) -> tuple[np.ndarray, np.ndarray]:

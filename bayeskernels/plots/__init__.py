@@ -1,26 +1,36 @@
 """Plots of classifiers and of what is made of their draws; each returns the matplotlib Axes.
 
 Maps take the model and its draws (:func:`vote_map`, :func:`decision_boundaries`,
-:func:`log_posterior_sphere`); curves take what a function of the package has computed
-(:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`). All take
-``ax=`` to draw into an existing figure. Nothing here changes matplotlib's settings, so that they
+:func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
+(:func:`decision_function`); curves take what a function of the package has computed
+(:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`); two take
+any numbers (:func:`quantiles`, :func:`image_grid`). All take ``ax=`` to draw into an existing
+figure. Nothing here changes matplotlib's settings, so that they
 look at home in a notebook with a style of its own, ArviZ's say.
 """
 
 from bayeskernels.plots.boundaries import decision_boundaries
+from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation
 from bayeskernels.plots.flip_order import flip_ranking
+from bayeskernels.plots.images import image_grid
+from bayeskernels.plots.quantiles import quantiles
 from bayeskernels.plots.query_curves import active_learning
 from bayeskernels.plots.rejection_curves import rejection
 from bayeskernels.plots.sphere import log_posterior_sphere
+from bayeskernels.plots.version_spaces import version_space
 from bayeskernels.plots.votes import vote_map
 
 __all__ = [
     "active_learning",
     "decision_boundaries",
+    "decision_function",
     "flip_ranking",
     "generalisation",
+    "image_grid",
     "log_posterior_sphere",
+    "quantiles",
     "rejection",
+    "version_space",
     "vote_map",
 ]

@@ -8,7 +8,7 @@ from bayeskernels.plots.plane import thin
 from bayeskernels.plots.style import CLASS_COLORS, INK, as_axes
 from bayeskernels.specification import specification_of
 
-__all__ = ["log_posterior_sphere"]
+__all__ = ["check_linear", "in_input_space", "log_posterior_sphere"]
 
 
 def log_posterior_sphere(
@@ -65,7 +65,9 @@ def log_posterior_sphere(
     if kind not in ("map", "surface"):
         raise ValueError(f'kind must be "map" or "surface", got {kind!r}.')
     specification = specification_of(model)
-    _check_linear(specification)
+    if specification.noise is None or min(specification.noise) == 0.0:
+        raise ValueError("The log posterior on the sphere needs a fixed noise > 0.")
+    check_linear(specification, "The log posterior")
     longitude = np.linspace(0, np.pi, resolution)
     latitude = np.linspace(0, 2 * np.pi, 2 * resolution)
     w = sphere_point(longitude[:, None], latitude[None])
@@ -77,7 +79,8 @@ def log_posterior_sphere(
         latitude, longitude, values, cmap="viridis", shading="nearest", rasterized=True
     )
     if idata is not None:
-        _scatter(ax, _in_input_space(specification, thin(idata, max_draws)), label="draws")
+        w = directions(specification, thin(idata, max_draws))
+        _scatter(ax, in_input_space(specification, w), label="draws")
     if truth is not None:
         latitude_star, longitude_star = _angles(np.atleast_2d(np.asarray(truth, dtype=float)))
         ax.plot(
@@ -105,14 +108,13 @@ def log_posterior_sphere(
     return ax
 
 
-def _check_linear(specification):
+def check_linear(specification, what):
+    """Refuse models that are not linear in three inputs."""
     X = specification.X
-    if specification.noise is None or min(specification.noise) == 0.0:
-        raise ValueError("The log posterior on the sphere needs a fixed noise > 0.")
     if specification.kernel.is_precomputed or X.shape[1] != 3:
         raise ValueError(
-            "The log posterior can be drawn over longitude and latitude for inputs with 3 columns "
-            f"only, the model's X has {X.shape[1]}."
+            f"{what} can be drawn on a sphere for inputs with 3 columns only, the model's X has "
+            f"{X.shape[1]}."
         )
     some = X[:50]
     if specification.kernel.is_random or not np.allclose(
@@ -138,10 +140,10 @@ def _log_posterior(specification, w):
     return total / len(signs)
 
 
-def _in_input_space(specification, idata):
-    """Drawn weight vectors as vectors of R^3."""
+def in_input_space(specification, w):
+    """Weight vectors in a model's coordinates, shape (n, 3), as unit vectors of the inputs' R^3."""
     feature_map = specification.feature_map
-    w = feature_map.factor.expansion(directions(specification, idata)) @ feature_map.support_inputs
+    w = feature_map.factor.expansion(w) @ feature_map.support_inputs
     return w / np.linalg.norm(w, axis=1, keepdims=True)
 
 

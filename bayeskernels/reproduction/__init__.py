@@ -4,7 +4,7 @@
 :func:`~bayeskernels.reproduction.registry.register`, in a file that is imported below.
 """
 
-from bayeskernels.reproduction import kgs_figure_4  # noqa: F401  (registers itself)
+from bayeskernels.reproduction import kgs_figure_4, bpm_table_1, bpm_figure_9  # noqa: F401, I001
 from bayeskernels.reproduction.registry import (
     Reproduction,
     all_reproductions,

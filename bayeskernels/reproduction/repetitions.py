@@ -8,14 +8,15 @@ from joblib import Parallel, delayed
 __all__ = ["run_repetitions"]
 
 
-def run_repetitions(function, n_repetitions, *, settings, out=None, jobs=1, on_done=None):
-    """Call ``function(number, **settings)`` for every number of repetition.
+def run_repetitions(function, repetitions, *, settings, out=None, jobs=1, on_done=None):
+    """Call ``function(repetition, **settings)`` for every repetition.
 
     Parameters
     ----------
     function : callable
         Returns a record that JSON can hold. It must depend on its arguments only.
-    n_repetitions : int
+    repetitions : int or list of str
+        How many, called 0, 1, ..., or what they are called.
     settings : dict
         Keywords of ``function``, ready for JSON.
     out : path, optional
@@ -30,7 +31,7 @@ def run_repetitions(function, n_repetitions, *, settings, out=None, jobs=1, on_d
     Returns
     -------
     list of dict
-        In the order of the numbers, whatever the order of computation.
+        In the order of the repetitions, whatever the order of computation.
 
     Raises
     ------
@@ -44,29 +45,31 @@ def run_repetitions(function, n_repetitions, *, settings, out=None, jobs=1, on_d
     >>> run_repetitions(square, 3, settings={"power": 2})
     [{'value': 0}, {'value': 1}, {'value': 4}]
     """
+    wanted = list(range(repetitions)) if isinstance(repetitions, int) else list(repetitions)
     settings = json.loads(json.dumps(settings))
     done = {} if out is None else _read(Path(out), settings)
-    done = {number: record for number, record in done.items() if number < n_repetitions}
+    done = {name: done[name] for name in wanted if name in done}
     for _ in done:
         if on_done is not None:
             on_done()
-    missing = [number for number in range(n_repetitions) if number not in done]
-    pool = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    for number, record in pool(delayed(_call)(function, n, settings) for n in missing):
-        done[number] = record
+    missing = [name for name in wanted if name not in done]
+    # No batches: a finished repetition would wait for the others of its batch to be written.
+    pool = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    for name, record in pool(delayed(_call)(function, name, settings) for name in missing):
+        done[name] = record
         if out is not None:
-            _append(Path(out), settings, number, record)
+            _append(Path(out), settings, name, record)
         if on_done is not None:
             on_done()
-    return [done[number] for number in range(n_repetitions)]
+    return [done[name] for name in wanted]
 
 
-def _call(function, number, settings):
-    return number, function(number, **settings)
+def _call(function, name, settings):
+    return name, function(name, **settings)
 
 
 def _read(path, settings):
-    """Finished repetitions of a file, by number."""
+    """Finished repetitions of a file, by number or name."""
     if not path.exists():
         return {}
     done = {}
@@ -74,7 +77,7 @@ def _read(path, settings):
     for row, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
-            number, record, theirs = entry["repetition"], entry["result"], entry["settings"]
+            name, record, theirs = entry["repetition"], entry["result"], entry["settings"]
         except (ValueError, KeyError, TypeError):
             if row == len(lines) and not line.endswith("\n"):
                 break  # The run before was stopped while it wrote this line.
@@ -82,18 +85,18 @@ def _read(path, settings):
                 f"Line {row} of {path} is no finished repetition. Give another --out."
             ) from None
         if theirs != settings:
-            names = [k for k in sorted(settings | theirs) if theirs.get(k) != settings.get(k)]
+            changed = [k for k in sorted(settings | theirs) if theirs.get(k) != settings.get(k)]
             raise ValueError(
-                f"{path} holds repetitions with other settings ({', '.join(names)}). "
+                f"{path} holds repetitions with other settings ({', '.join(changed)}). "
                 "Give another --out."
             )
-        done[number] = record
+        done[name] = record
     return done
 
 
-def _append(path, settings, number, record):
+def _append(path, settings, name, record):
     path.parent.mkdir(parents=True, exist_ok=True)
-    entry = {"repetition": number, "settings": settings, "result": record}
+    entry = {"repetition": name, "settings": settings, "result": record}
     with path.open("a+b") as file:
         # Cut off what a stopped run may have left behind its last whole line.
         file.seek(0)

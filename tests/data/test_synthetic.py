@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from bayeskernels import data
+from bayeskernels.version_space import find_consistent_direction
 
 # Bounds on means of n independent terms are five standard errors wide: a false alarm has
 # probability below 1e-6 per number, about 1e-4 for this file; the seeds are fixed besides.
@@ -13,6 +14,7 @@ GENERATORS = {
     "kgs_sphere": (data.make_kgs_sphere, 3),
     "kgs_surrogate": (data.make_kgs_surrogate, 2),
     "checkerboard": (data.make_checkerboard, 2),
+    "linear_rule": (data.make_linear_rule, 3),
     "ringnorm": (data.make_ringnorm, 20),
     "twonorm": (data.make_twonorm, 20),
     "waveform": (data.make_waveform, 21),
@@ -110,6 +112,24 @@ def test_kgs_surrogate_window_and_overlap():
     flat_error = np.mean(np.where(X[:, 1] > np.median(X[:, 1]), 1, -1) != y)
     assert 0.02 < curved_error < 0.08
     assert flat_error > 2 * curved_error
+
+
+def test_linear_rule():
+    X, y = data.make_linear_rule(N, n_features=4, random_seed=1)
+    assert_moments_uniform(X, -1.0, 1.0)
+    # A rule through the origin: some direction has no errors on many points, so few on the others.
+    w = find_consistent_direction(X[:1000], y[:1000] > 0)
+    assert np.mean(np.sign(X @ w) == y) > 0.99
+    fewer, fewer_labels = data.make_linear_rule(10, n_features=4, random_seed=1)
+    np.testing.assert_array_equal(fewer, X[:10])
+    np.testing.assert_array_equal(fewer_labels, y[:10])
+    with pytest.raises(ValueError, match="n_features must be at least 1"):
+        data.make_linear_rule(10, n_features=0)
+
+
+def test_linear_rule_has_no_favourite_direction():
+    signs = [data.make_linear_rule(1, n_features=1, random_seed=s) for s in range(400)]
+    assert_share(np.array([np.sign(X[0, 0]) == y[0] for X, y in signs]), 0.5)
 
 
 def test_checkerboard():

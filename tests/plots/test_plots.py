@@ -7,7 +7,9 @@ import pytest
 import xarray as xr
 
 import bayeskernels as bk
+from bayeskernels.outputs import directions
 from bayeskernels.plots.plane import thin
+from bayeskernels.plots.sphere import in_input_space
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,13 @@ def sphere():
     X, y = bk.data.make_kgs_sphere(12, noise=0.2, random_seed=3)
     kernel = pm.gp.cov.Linear(3, c=0)
     model = bk.models.label_noise_classifier(X, y, kernel=kernel, noise=0.2)
+    return model, bk.samplers.sample_directions(model, draws=50, chains=1, random_seed=1)
+
+
+@pytest.fixture(scope="module")
+def polygon():
+    X, y = bk.data.make_linear_rule(10, random_seed=26)
+    model = bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.Linear(3, c=0))
     return model, bk.samplers.sample_directions(model, draws=50, chains=1, random_seed=1)
 
 
@@ -49,8 +58,9 @@ def make_results():
     )
 
 
-def all_plots(moons, sphere):
+def all_plots(moons, sphere, polygon):
     model, idata, flipped = moons
+    rng = np.random.default_rng(1)
     return {
         "vote_map": lambda ax=None: bk.plots.vote_map(
             model, idata, planted=flipped, resolution=20, ax=ax
@@ -73,27 +83,45 @@ def all_plots(moons, sphere):
         "generalisation": lambda ax=None: bk.plots.generalisation(
             make_results(), reference=0.05, reference_label="noise", ax=ax
         ),
+        "decision_function": lambda ax=None: bk.plots.decision_function(
+            model, bk.bayes_point(model, idata).decision_function, resolution=20, ax=ax
+        ),
+        "quantiles": lambda ax=None: bk.plots.quantiles(rng.random(30), rng.random(20), ax=ax),
+        "version_space": lambda ax=None: bk.plots.version_space(
+            polygon[0],
+            idata=polygon[1],
+            classifiers={"Bayes point": bk.bayes_point(*polygon).decision_function},
+            inscribed="Bayes point",
+            ax=ax,
+        ),
+        "image_grid": lambda ax=None: bk.plots.image_grid(rng.random((7, 4, 3)), range(7), ax=ax),
     }
 
 
+#: Pictures without axes to be labelled.
+PICTURES = ("image_grid", "version_space")
+
+
 @pytest.mark.parametrize("name", bk.plots.__all__)
-def test_plot(name, moons, sphere):
+def test_plot(name, moons, sphere, polygon):
     """New axes by default, given ones if given, labelled both times, and no setting changed."""
-    plot = all_plots(moons, sphere)[name]
+    plot = all_plots(moons, sphere, polygon)[name]
     before = dict(mpl.rcParams)
     ax = plot()
     assert isinstance(ax, plt.Axes)
-    assert ax.get_xlabel()
-    assert ax.get_ylabel()
-    assert ax.get_legend() is not None
+    assert ax.axison == (name not in PICTURES)
+    if ax.axison:
+        assert ax.get_xlabel()
+        assert ax.get_ylabel()
+    assert (ax.get_legend() is None) == (name == "image_grid")
     ax.figure.canvas.draw()
     _, given = plt.subplots()
     assert plot(ax=given) is given
     assert dict(mpl.rcParams) == before
 
 
-def test_every_plot_is_tested(moons, sphere):
-    assert sorted(all_plots(moons, sphere)) == sorted(bk.plots.__all__)
+def test_every_plot_is_tested(moons, sphere, polygon):
+    assert sorted(all_plots(moons, sphere, polygon)) == sorted(bk.plots.__all__)
 
 
 def test_in_arviz_style(moons):
@@ -198,10 +226,8 @@ def test_log_posterior_counts_errors(sphere):
 def test_draws_lie_where_the_posterior_is_high(sphere):
     """Coordinates of the model are turned into vectors of the input space: errors stay the same."""
     model, idata = sphere
-    from bayeskernels.plots.sphere import _in_input_space
-
     specification = bk.specification_of(model)
-    w = _in_input_space(specification, idata)
+    w = in_input_space(specification, directions(specification, idata))
     np.testing.assert_allclose(np.linalg.norm(w, axis=1), 1.0)
     errors = ((specification.X @ w.T > 0) != (specification.codes == 1)[:, None]).sum(axis=0)
     np.testing.assert_array_equal(errors, idata["sample_stats"]["refractive_errors"].values[0])

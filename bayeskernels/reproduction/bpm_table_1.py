@@ -1,0 +1,483 @@
+"""BPM Table 1: Bayes point machine against hard-margin SVM on seven benchmark data sets."""
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from scipy.optimize import nnls
+from scipy.spatial.distance import cdist
+from scipy.stats import ttest_rel
+from threadpoolctl import threadpool_limits
+
+from bayeskernels.data import load, random_splits
+from bayeskernels.models import bayes_point_machine
+from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.repetitions import run_repetitions
+from bayeskernels.samplers import sample_directions, simulate_billiard
+from bayeskernels.samplers.expectation_propagation import propagate_expectations
+from bayeskernels.samplers.label_noise_target import LabelNoiseTarget
+from bayeskernels.specification import specification_of
+
+__all__ = ["SETS", "BenchmarkSet", "compare_split", "hard_margin", "reproduce_table", "summarise"]
+
+
+@dataclass(frozen=True)
+class BenchmarkSet:
+    """A row of the paper's table, and what the paper does not say about the data.
+
+    Attributes
+    ----------
+    width : float
+        The sigma of the kernel exp(-|x - x'|^2 / (2 sigma^2)).
+    svm, bpm, p_value : float
+        The paper's test errors in percent, and its p-value.
+    standardise : bool
+        Bring the columns to mean 0 and standard deviation 1 over all rows, as the IDA files are.
+    n_train : int or None
+        Training points where they are not 60% of the rows.
+    draws : int
+        Draws behind a Bayes point. Twice as many changed no mean error by more than 0.2 points (6
+        to 100 splits of each set).
+    """
+
+    width: float
+    svm: float
+    bpm: float
+    p_value: float
+    standardise: bool = False
+    n_train: int | None = None
+    draws: int = 400
+
+
+#: Whether inputs were standardised is not in the paper. The five sets of the IDA collection are
+#: standardised there, and fit the paper's numbers so; the two others are as UCI has them.
+SETS = {
+    "heart": BenchmarkSet(10.0, 25.4, 22.8, 1.00, standardise=True),
+    "thyroid": BenchmarkSet(3.0, 5.3, 4.4, 1.00, standardise=True),
+    "diabetes": BenchmarkSet(5.0, 33.1, 32.0, 1.00, standardise=True, draws=100),
+    "waveform": BenchmarkSet(20.0, 13.0, 12.1, 1.00, standardise=True, n_train=400, draws=200),
+    "banana": BenchmarkSet(0.5, 16.2, 15.1, 1.00, standardise=True, n_train=400, draws=40),
+    "sonar": BenchmarkSet(1.0, 15.4, 15.9, 0.01),
+    "ionosphere": BenchmarkSet(1.5, 11.9, 11.5, 0.99),
+}
+
+#: Sets on which the Bayes point machine is expected to have the lower error, as in the paper.
+BPM_WINS = ("heart", "thyroid", "waveform", "ionosphere")
+
+COLUMNS = {
+    "svm": "SVM",
+    "svm_bias": "SVM, bias",
+    "billiard": "BPM, billiard",
+    "refractive": "BPM, refractive",
+    "ep": "BPM, EP",
+    "bpm_bias": "BPM, bias 1",
+}
+
+#: The column of the paper that a column of ours is compared with; those with a bias are ours alone.
+PAPER_COLUMN = {"svm": "svm", "billiard": "bpm", "refractive": "bpm", "ep": "bpm"}
+
+#: A cell further from the paper than this, in points of percent, needs an explanation.
+TOLERANCE = 1.0
+
+#: What was measured about such cells, by set.
+NOTES = {
+    "heart": "chance of the splits has a part: 500 others have 25.2 (SVM) and 21.9 (BPM by EP), "
+    "and means of 100 vary by 0.3 (one standard deviation). A billiard stopped after 1,000 bounces "
+    "has 23.0, after 10,000 21.9, in the long run 21.2 (40 splits)",
+    "diabetes": "perhaps the paper's billiard stopped early: ours has 32.2 after 1,000 bounces, "
+    "31.5 after 10,000 and 30.7 in the long run (40 splits), as the other methods",
+    "banana": "perhaps the paper's billiard stopped early (it names about 1,000 bounces): ours has "
+    "15.7 after 1,000, 14.6 after 10,000 and 13.6 in the long run (15 splits), as the other "
+    "methods. Against it: on waveform 1,000 bounces give 13.1, where the paper has 12.1",
+    "ionosphere": "no cause was found: 500 other splits have 11.7 (SVM) and 10.4 (BPM by EP), each "
+    "with a standard error of 0.1",
+}
+
+#: Draws that are thrown away.
+TUNE = 10
+
+#: Bounces after which a trajectory is given up. The thinnest version spaces (banana) need far more
+#: than the samplers allow by default, and a ball that gives up each time stays where it is.
+MAX_EVENTS = 3_000_000
+
+#: How an error says that no classifier is right on all training points.
+EMPTY = "version space is empty"
+
+#: A constant feature as large as this is an offset that costs next to nothing.
+FREE_OFFSET = 30.0
+
+
+def hard_margin(features, y, *, constant=0.0):
+    r"""Hard-margin SVM: the shortest w with :math:`y_i \langle w, a_i \rangle \ge 1`.
+
+    This is a least-distance problem, which non-negative least squares solves exactly (Lawson and
+    Hanson 1974, chapter 23), also where margins are so thin that decomposition methods give up.
+
+    Parameters
+    ----------
+    features : array of shape (m, r)
+        Coordinates a of the training points.
+    y : array of shape (m,)
+        Labels -1 and +1.
+    constant : float
+        Value of a further feature. Zero means no bias; :data:`FREE_OFFSET` a bias as good as free.
+
+    Returns
+    -------
+    w : array of shape (r,)
+    offset : float
+
+    Raises
+    ------
+    ValueError
+        If no hyperplane separates the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> w, _ = hard_margin(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([1, -1]))
+    >>> w.round(6).tolist()
+    [0.5, 0.25]
+    """
+    signed = np.column_stack([features, np.full(len(features), constant)]) * y[:, None]
+    # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
+    system = np.vstack([signed.T, np.full(len(signed), 1e-3)])
+    target = np.append(np.zeros(signed.shape[1]), 1.0)
+    weights, _ = nnls(system, target, maxiter=50 * len(signed))
+    # Which points are support vectors is reliable; w itself is better solved for once more.
+    support = signed[weights > 0.0]
+    w = np.linalg.lstsq(support, np.ones(len(support)), rcond=None)[0]
+    if not (signed @ w).min() > 0.99:
+        raise ValueError(
+            "No hyperplane separates the classes (or none that rounding errors leave room for): "
+            f"{EMPTY}."
+        )
+    return w[:-1], float(constant * w[-1])
+
+
+@lru_cache(maxsize=len(SETS))
+def _inputs_and_labels(name, data_dir):
+    """Whole data set, in the form that the table wants."""
+    try:
+        data = load(name, data_dir=data_dir)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{error} bpm-table-1 needs a folder with {name}.npz: give it as --data-dir, or leave "
+            "the set out by --sets."
+        ) from error
+    benchmark = SETS[name]
+    X = data.X
+    if set(np.unique(data.y)) != {-1, 1}:
+        raise ValueError(f"{name} ({data.source}) must have the labels -1 and +1.")
+    if benchmark.standardise:
+        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    return X, data.y
+
+
+def compare_split(name, *, seed, draws=None, data_dir=None):
+    """Test errors on one random split of one data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set and number of the split, for example ``"heart/17"``.
+    seed : int
+    draws : int, optional
+        Draws behind a Bayes point; by default those of the set.
+    data_dir : path, optional
+        See :func:`bayeskernels.data.load`.
+
+    Returns
+    -------
+    dict
+        Test errors by column; ``n_train`` and ``n_test``; ``margin``, the sine of the angle between
+        the SVM without bias and the nearest wall of version space; ``given_up``, how many
+        trajectories had too many bounces; ``ep_settled``. Where the version space is empty, only
+        ``empty``, which says why.
+    """
+    set_name, number = name.split("/")
+    benchmark = SETS[set_name]
+    draws = draws or benchmark.draws
+    X, y = _inputs_and_labels(set_name, data_dir)
+    seeds = np.random.SeedSequence([seed, list(SETS).index(set_name), int(number)]).spawn(4)
+    fraction = 0.6 if benchmark.n_train is None else benchmark.n_train / len(X)
+    [(train, test)] = random_splits(len(X), fraction, 1, seeds[0])
+    with threadpool_limits(limits=1):
+        gram, cross = (_gaussian(X[rows], X[train], benchmark.width) for rows in (train, test))
+        try:
+            plain = _SplitMachine(gram, cross, y[train])
+            biased = _SplitMachine(gram, cross, y[train], bias=1.0)
+            w, _ = hard_margin(plain.features, y[train])
+            free = hard_margin(plain.features, y[train], constant=FREE_OFFSET)
+        except ValueError as error:
+            if EMPTY not in str(error):
+                raise
+            return {"empty": str(error)}
+        path = plain.roll(draws, seeds[1])
+        drawn = [plain.sample(draws, seeds[2]), biased.sample(draws, seeds[3])]
+        gaussian = propagate_expectations(plain.walls, tolerance=1e-4)
+        outputs = {
+            "svm": plain.test_features @ w,
+            "svm_bias": plain.test_features @ free[0] + free[1],
+            "billiard": plain.test_features @ path.centres[TUNE:].mean(axis=0),
+            "refractive": plain.test_features @ drawn[0].mean(axis=0),
+            "ep": plain.test_features @ gaussian.mean,
+            "bpm_bias": biased.test_features @ drawn[1].mean(axis=0),
+        }
+    errors = {column: float(np.mean((f > 0) != (y[test] > 0))) for column, f in outputs.items()}
+    return {
+        **errors,
+        "n_train": len(train),
+        "n_test": len(test),
+        "margin": float((y[train] * (plain.features @ w)).min() / np.linalg.norm(w)),
+        "given_up": int(path.capped.sum()) + sum(map(_repeated, drawn)),
+        "ep_settled": gaussian.converged,
+    }
+
+
+def _repeated(draws):
+    """Draws that are equal to the one before: the ball has given up."""
+    return int(np.count_nonzero((draws[1:] == draws[:-1]).all(axis=1)))
+
+
+def _gaussian(X, Z, width):
+    return np.exp(-cdist(X, Z, "sqeuclidean") / (2 * width**2))
+
+
+class _SplitMachine:
+    """Bayes point machine on a training part, with the coordinates of the test part."""
+
+    def __init__(self, gram, cross, y, bias=0.0):
+        # A Gram matrix, since every kernel value is needed by several machines.
+        self.model = bayes_point_machine(None, y, kernel=gram, bias=bias)
+        feature_map = specification_of(self.model).feature_map
+        self.features = feature_map.factor.features
+        self.test_features = feature_map(cross)
+        [self.value] = self.model.value_vars
+        [self.walls] = LabelNoiseTarget(self.value, self.model).walls({})
+
+    def roll(self, draws, seed):
+        """Path of the geodesic billiard."""
+        start = self.model.initial_point()[self.value.name]
+        return simulate_billiard(
+            self.walls,
+            start,
+            TUNE + draws,
+            rng=np.random.default_rng(seed),
+            max_events=MAX_EVENTS,
+        )
+
+    def sample(self, draws, seed):
+        """Draws by the refractive billiard, shape (draws, r)."""
+        idata = sample_directions(
+            self.model,
+            draws=draws,
+            tune=TUNE,
+            chains=1,
+            random_seed=np.random.default_rng(seed),
+            max_events=MAX_EVENTS,
+        )
+        return idata.posterior["w"].values[0]
+
+
+def summarise(records):
+    """Means, standard errors and the verdict.
+
+    Parameters
+    ----------
+    records : dict of list of dict
+        What :func:`compare_split` returned, by set.
+
+    Returns
+    -------
+    dict
+        ``sets``: for each set its ``splits``, ``mean`` and ``standard_error`` of the test error by
+        column, splits left out because their version space is ``empty``, the ``p_value`` of a
+        paired t-test as the paper prints it (near 1 where the billiard's BPM is better than the
+        SVM), the ``paper``'s numbers, ``far`` (columns further than 1 point from the paper), a
+        ``note`` on them, and how far sampling can be trusted.
+        ``bpm_below_svm``: by set. ``wins_reproduced``: whether it is below on those of heart,
+        thyroid, waveform and ionosphere that were run; None if none was. ``all_near``: whether no
+        column is far from the paper.
+    """
+    sets = {name: _summarise_set(name, rows) for name, rows in records.items()}
+    below = {name: row["mean"]["billiard"] < row["mean"]["svm"] for name, row in sets.items()}
+    wins = [below[name] for name in BPM_WINS if name in below]
+    return {
+        "sets": sets,
+        "bpm_below_svm": below,
+        "wins_reproduced": all(wins) if wins else None,
+        "all_near": not any(row["far"] for row in sets.values()),
+    }
+
+
+def _summarise_set(name, rows):
+    benchmark = SETS[name]
+    n_all, rows = len(rows), [row for row in rows if "empty" not in row]
+    if not rows:
+        raise ValueError(f"No split of {name} has a classifier without training errors.")
+    errors = {column: np.array([row[column] for row in rows]) for column in COLUMNS}
+    n = len(rows)
+    mean = {column: float(values.mean()) for column, values in errors.items()}
+    far = [
+        column
+        for column, theirs in PAPER_COLUMN.items()
+        if abs(100 * mean[column] - getattr(benchmark, theirs)) > TOLERANCE
+    ]
+    return {
+        "splits": n,
+        "empty": n_all - n,
+        "n_train": rows[0]["n_train"],
+        "n_test": rows[0]["n_test"],
+        "width": benchmark.width,
+        "mean": mean,
+        "standard_error": {
+            column: float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+            for column, values in errors.items()
+        },
+        "p_value": _p_value(errors["svm"], errors["billiard"]),
+        "paper": {"svm": benchmark.svm, "bpm": benchmark.bpm, "p_value": benchmark.p_value},
+        "far": far,
+        "note": NOTES.get(name) if far else None,
+        "smallest_margin": min(row["margin"] for row in rows),
+        "given_up": sum(row["given_up"] for row in rows),
+        "ep_unsettled": sum(not row["ep_settled"] for row in rows),
+    }
+
+
+def _p_value(svm, bpm):
+    """One less the probability of so large a gain of the BPM by chance, as the paper prints it."""
+    if len(svm) < 2 or np.ptp(svm - bpm) == 0.0:
+        return None
+    return float(ttest_rel(svm, bpm, alternative="less").pvalue)
+
+
+def _add_arguments(parser):
+    parser.add_argument(
+        "--splits", type=int, default=100, metavar="N", help="random splits of a set (100)"
+    )
+    parser.add_argument(
+        "--sets", nargs="+", default=list(SETS), metavar="NAME", help="data sets (default: all 7)"
+    )
+    parser.add_argument(
+        "--draws",
+        type=int,
+        metavar="N",
+        help="draws behind a Bayes point (default: 40 to 400 by set)",
+    )
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
+    )
+
+
+@register(
+    name="bpm-table-1",
+    title="Bayes point machine against hard-margin SVM on seven data sets",
+    source="BPM",
+    add_arguments=_add_arguments,
+)
+def reproduce_table(options, console):
+    """Test error of Bayes point machines and hard-margin SVMs (BPM, section 4.2, Table 1).
+
+    Random splits of seven data sets, 60% for training (waveform and banana: 400 points). The Bayes
+    point is found by three methods; columns with a bias show what the paper's machines lack.
+    """
+    _refuse_unknown(options.sets)
+    if options.splits < 1 or (options.draws is not None and options.draws < 1):
+        raise ValueError("--splits and --draws must be at least 1.")
+    names = [name for name in SETS if name in options.sets]
+    for name in names:
+        _inputs_and_labels(name, options.data_dir)  # What is missing is missed at once.
+    # All sets grow together, so that what a stopped run has done makes a table of fewer splits.
+    units = [f"{name}/{number}" for number in range(options.splits) for name in names]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("splits", total=len(units))
+        records = run_repetitions(
+            partial(compare_split, data_dir=options.data_dir),
+            units,
+            settings={"seed": options.seed, "draws": options.draws},
+            out=options.out,
+            jobs=options.jobs,
+            on_done=lambda: progress.advance(task),
+        )
+    summary = summarise({name: records[k :: len(names)] for k, name in enumerate(names)})
+    console.print(_errors_table(summary))
+    console.print(_claims_table(summary))
+    return summary
+
+
+def _refuse_unknown(names):
+    unknown = [name for name in names if name not in SETS]
+    if unknown:
+        raise ValueError(
+            f"The table has no data set {unknown[0]!r}: expected some of {', '.join(SETS)}."
+        )
+
+
+def _errors_table(summary):
+    n = max(row["splits"] + row["empty"] for row in summary["sets"].values())
+    table = Table(
+        title=f"Test error in percent, mean ± standard error of {n} splits; in brackets the paper",
+        show_lines=True,
+    )
+    table.add_column("data set")
+    table.add_column("σ", justify="right")
+    for title in (*COLUMNS.values(), "p-value"):
+        table.add_column(title, justify="right")
+    for name, row in summary["sets"].items():
+        p_value = "" if row["p_value"] is None else f"{row['p_value']:.2f}"
+        table.add_row(
+            _set_cell(name, row),
+            f"{row['width']:g}",
+            *(_cell(row, column) for column in COLUMNS),
+            f"{p_value}\n({row['paper']['p_value']:.2f})",
+        )
+    return table
+
+
+def _set_cell(name, row):
+    left_out = f"\n{row['empty']} left out" if row["empty"] else ""
+    return f"{name}\n{row['n_train']} + {row['n_test']}{left_out}"
+
+
+def _cell(row, column):
+    spread = row["standard_error"][column]
+    ours = f"{100 * row['mean'][column]:.1f}" + ("" if spread is None else f" ± {100 * spread:.2f}")
+    if column not in PAPER_COLUMN:
+        return ours
+    far = " far" if column in row["far"] else ""
+    return f"{ours}\n({row['paper'][PAPER_COLUMN[column]]:.1f}){far}"
+
+
+def _claims_table(summary):
+    table = Table(title="The paper's claims and ours", show_lines=True)
+    for title in ("the paper (section 4.2)", "here", "holds"):
+        table.add_column(title)
+    sets = summary["sets"]
+    below = [name for name, is_below in summary["bpm_below_svm"].items() if is_below]
+    against_bias = [
+        name for name, row in sets.items() if row["mean"]["billiard"] < row["mean"]["svm_bias"]
+    ]
+    holds = {True: "yes", False: "no", None: "not run"}
+    table.add_row(
+        f"the BPM outperforms the SVM on almost all data sets, {', '.join(BPM_WINS)} among them",
+        f"BPM below the SVM without bias on {', '.join(below) or 'none'}; below the one with bias, "
+        f"which the paper does not show, on {', '.join(against_bias) or 'none'}",
+        holds[summary["wins_reproduced"]],
+    )
+    far = [
+        f"{name} ({'; '.join(COLUMNS[c] for c in row['far'])}): {row['note'] or 'not explained'}"
+        for name, row in sets.items()
+        if row["far"]
+    ]
+    table.add_row(
+        f"the test errors of Table 1, to {TOLERANCE:g} point",
+        "\n".join(far) or "all are as near as this",
+        holds[summary["all_near"]],
+    )
+    return table
