@@ -41,8 +41,10 @@ def bayes_point_machine(
         The :math:`\lambda` of soft boundaries; 0 allows no training error. A PyMC prior on positive
         numbers makes it part of the posterior.
     bias : float, default 0
-        Constant added to the kernel, which gives the classifier an offset. The paper has none, but
-        unbalanced data often want one: 1 is a good value for kernels of unit size.
+        Constant added to the kernel, which gives the classifier an offset. The paper has none.
+        Whether it helps depends on the data: with 1 the test error falls from 10.7 to 5.7% on
+        ionosphere, and changes by less than half a point on six other sets (``bayeskernels
+        reproduce bpm-table-1``).
     rank : int, optional
         Use this many coordinates instead of the numerical rank of the Gram matrix.
     factorization : {"cholesky", "eigen"}

@@ -5,6 +5,8 @@ problems (splits, queries, grids) that is most of the time; this runs the same r
 on the same model and returns the same kind of result at once.
 """
 
+import logging
+
 import numpy as np
 import xarray as xr
 from pymc.util import get_random_generator
@@ -15,6 +17,8 @@ from bayeskernels.samplers.refractive_billiard import BilliardBall
 from bayeskernels.samplers.wall_dynamics import wall_gram
 
 __all__ = ["sample_directions"]
+
+_log = logging.getLogger(__name__)
 
 
 def sample_directions(
@@ -37,7 +41,8 @@ def sample_directions(
     Returns
     -------
     DataTree
-        With the groups ``posterior`` (``w``) and ``sample_stats`` (``refractive_errors``).
+        With the groups ``posterior`` (``w``) and ``sample_stats`` (``refractive_errors`` and
+        ``refractive_capped``, as the step has them).
 
     Examples
     --------
@@ -60,7 +65,7 @@ def sample_directions(
     hard = any(np.isinf(walls.jumps).any() for walls in all_walls)
     # Where no error is allowed the start must be the builder's; else any direction will do.
     starts = np.atleast_2d(model.initial_point()[value.name]) if hard else None
-    paths, errors = [], []
+    paths, errors, capped = [], [], []
     for rng in get_random_generator(random_seed).spawn(chains):
         rows, counted = [], 0
         for k, walls in enumerate(all_walls):
@@ -70,14 +75,28 @@ def sample_directions(
             path, counts = ball.run(rng, tune + draws)
             path = path[tune:]
             rows.append(path / np.linalg.norm(path, axis=1, keepdims=True))
-            counted = counted + counts[tune:, 0]
+            counted = counted + counts[tune:]
         paths.append(rows[0] if value.ndim == 1 else np.stack(rows, axis=1))
-        errors.append(counted)
+        errors.append(counted[:, 0])
+        capped.append(counted[:, 3])
+    if np.any(capped):
+        _log.warning(
+            "%d of %d trajectories met more than max_events walls and were given up; the chain "
+            "stays exact, but where many are it hardly moves.",
+            np.sum(capped),
+            chains * draws * sweeps * len(all_walls),
+        )
     name = free[0].name
     own = model.named_vars_to_dims.get(name) or [f"{name}_dim_{k}" for k in range(value.ndim)]
     dims = ("chain", "draw", *own)
     coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
     coords |= {dim: list(values) for dim, values in model.coords.items() if dim in own and values}
     posterior = xr.Dataset({name: (dims, np.stack(paths))}, coords=coords)
-    stats = xr.Dataset({"refractive_errors": (dims[:2], np.stack(errors))}, coords=coords)
+    stats = xr.Dataset(
+        {
+            "refractive_errors": (dims[:2], np.stack(errors)),
+            "refractive_capped": (dims[:2], np.stack(capped)),
+        },
+        coords={dim: coords[dim] for dim in dims[:2]},
+    )
     return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})

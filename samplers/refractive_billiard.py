@@ -106,9 +106,10 @@ class BilliardPath:
     capped: np.ndarray
 
 
-def default_max_events(n_walls):
-    """Event cap of a trajectory: far above what any but the thinnest version spaces need."""
-    return 20_000 + 100 * n_walls
+#: Event cap of a trajectory, seconds of work. The thinnest version spaces that were met (400 points
+#: that a smooth kernel hardly separates) need several hundred thousand events; a chain that gives
+#: up each time would stay where it started.
+MAX_EVENTS = 5_000_000
 
 
 class BilliardBall(BlockSampler):
@@ -133,7 +134,7 @@ class BilliardBall(BlockSampler):
         super().__init__(walls, sweeps)
         self.gram = wall_gram(walls.normals) if gram is None else gram
         self.duration = duration
-        self.max_events = default_max_events(walls.n_walls) if max_events is None else max_events
+        self.max_events = MAX_EVENTS if max_events is None else max_events
         self.place(z)
 
     def place(self, z):
@@ -251,8 +252,9 @@ class RefractiveBilliard(SphereStep):
         Interval from which the duration of each trajectory is drawn; within (0, pi]. The efficiency
         is flat around the default.
     max_events : int, optional
-        A trajectory that meets more walls than this is given up (the chain stays where it is, which
-        keeps it exact) and counted in the statistic ``refractive_capped``.
+        A trajectory that meets more walls than this, by default five million, is given up (the
+        chain stays where it is, which keeps it exact) and counted in the statistic
+        ``refractive_capped``.
     model : pm.Model, optional
         The model in context by default.
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from bayeskernels.samplers.block_draws import OFF_THE_WALL, fresh_outputs, outputs_at
 from bayeskernels.samplers.block_sampler import BlockSampler
-from bayeskernels.samplers.refractive_billiard import default_max_events
+from bayeskernels.samplers.refractive_billiard import MAX_EVENTS
 from bayeskernels.samplers.wall_dynamics import fly, wall_gram
 
 __all__ = ["RollingBall", "RollingPath", "simulate_billiard"]
@@ -271,7 +271,7 @@ class RollingBall(BlockSampler):
         self.gram = wall_gram(walls.normals) if gram is None else gram
         self.path_length = path_length
         self.refresh_rate = refresh_rate
-        self.max_events = default_max_events(walls.n_walls) if max_events is None else max_events
+        self.max_events = MAX_EVENTS if max_events is None else max_events
         self.waits = None
         self.place(w)
 

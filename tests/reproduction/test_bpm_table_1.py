@@ -3,13 +3,10 @@ import json
 import numpy as np
 import pooch
 import pytest
-from scipy.optimize import minimize
-from sklearn.svm import SVC
 
 from bayeskernels.cli import main
 from bayeskernels.data import make_two_moons
 from bayeskernels.data.loading import DATA_VARIABLE
-from bayeskernels.gram import factor_gram
 from bayeskernels.reproduction import bpm_table_1
 
 # The stand-ins have the names of known sets, but not their checksums.
@@ -37,54 +34,6 @@ def folder(tmp_path):
         X, y = make_two_moons(n, scatter=0.1, random_seed=seed)
         np.savez(folder / f"{name}.npz", X=X, y=y.astype(np.int8))
     return folder
-
-
-def kernel_features(n=30, width=0.5, seed=2):
-    X, y = make_two_moons(n, scatter=0.3, random_seed=seed)
-    gram = bpm_table_1._gaussian(X, X, width)
-    return gram, factor_gram(gram).features, y
-
-
-def test_svm_without_bias_solves_the_quadratic_program():
-    """The dual by another method: minimise 1/2 a'Qa - sum(a) over a >= 0, Q = yy'K."""
-    gram, features, y = kernel_features()
-    w, offset = bpm_table_1.hard_margin(features, y)
-    Q = gram * np.outer(y, y)
-    dual = minimize(
-        lambda a: 0.5 * a @ Q @ a - a.sum(),
-        np.zeros(len(y)),
-        jac=lambda a: Q @ a - 1.0,
-        bounds=[(0, None)] * len(y),
-        method="L-BFGS-B",
-        options={"maxiter": 100_000, "maxfun": 1_000_000, "ftol": 1e-15, "gtol": 1e-9},
-    )
-    outputs = gram @ (dual.x * y)
-    assert offset == 0.0
-    np.testing.assert_allclose(features @ w, outputs, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(0.5 * w @ w, -dual.fun, rtol=1e-4)
-
-
-def test_svm_with_bias_is_that_of_libsvm():
-    gram, features, y = kernel_features(n=40)
-    w, offset = bpm_table_1.hard_margin(features, y, constant=bpm_table_1.FREE_OFFSET)
-    svc = SVC(kernel="precomputed", C=1e10, tol=1e-6).fit(gram, y)
-    np.testing.assert_allclose(
-        features @ w + offset, svc.decision_function(gram), rtol=1e-3, atol=1e-3
-    )
-    assert abs(offset) > 0.01, "this example has no bias"
-
-
-def test_thin_margins_are_found():
-    """Two points at an angle of 1e-5 with different labels."""
-    features = np.array([[1.0, 1e-5], [1.0, -1e-5], [1.0, 0.3]])
-    y = np.array([1, -1, 1])
-    w, _ = bpm_table_1.hard_margin(features, y)
-    np.testing.assert_allclose(w, [0.0, 1e5], atol=1e-2)
-
-
-def test_no_hard_margin_where_classes_overlap():
-    with pytest.raises(ValueError, match="No hyperplane separates the classes"):
-        bpm_table_1.hard_margin(np.array([[1.0], [2.0]]), np.array([1, -1]))
 
 
 def test_record_of_a_split(folder):

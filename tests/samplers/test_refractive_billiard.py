@@ -13,7 +13,7 @@ from bayeskernels.samplers import (
     simulate_refractive_billiard,
     wall_dynamics,
 )
-from bayeskernels.samplers.refractive_billiard import BilliardBall, default_max_events
+from bayeskernels.samplers.refractive_billiard import BilliardBall
 from bayeskernels.samplers.wall_dynamics import next_wall, velocity_behind, wall_gram
 
 Q = 0.1
@@ -235,11 +235,6 @@ def test_rounding_behind_an_infinite_wall_is_mended():
     ball = BilliardBall(walls, along - 1e-14 * side * walls.normals[0])
     draws, _ = ball.run(np.random.default_rng(0), 100)
     assert (draws @ walls.normals[0] * side >= -1e-12).all()
-
-
-def test_default_event_cap_grows():
-    assert default_max_events(0) > 1000
-    assert default_max_events(1000) > default_max_events(10)
 
 
 @pytest.fixture
