@@ -54,10 +54,6 @@ def test_training_part_of_400_points(folder):
     assert (record["n_train"], record["n_test"]) == (400, 40)
 
 
-def test_repeated_draws_are_counted():
-    assert bpm_table_1._repeated(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 3.0]])) == 1
-
-
 def test_table_has_all_columns(folder, capsys):
     assert main([*FAST, "--splits", "2", "--data-dir", str(folder), "--json"]) == 0
     printed = capsys.readouterr()

@@ -252,3 +252,15 @@ def test_registered_once():
 
     for step in (RefractiveBilliard, KernelGibbs, FlipRateGibbs):
         assert STEP_METHODS.count(step) == 1
+
+
+def test_direct_draws_report_trajectories_that_were_given_up(moons, caplog):
+    model = bk.models.label_noise_classifier(*moons, noise=0.05)
+    options = {"draws": 30, "chains": 2, "random_seed": 1}
+    stuck = bk.samplers.sample_directions(model, max_events=1, **options)
+    assert int(stuck.sample_stats["refractive_capped"].sum()) > 10
+    assert "were given up" in caplog.text
+    caplog.clear()
+    free = bk.samplers.sample_directions(model, **options)
+    assert int(free.sample_stats["refractive_capped"].sum()) == 0
+    assert not caplog.text
