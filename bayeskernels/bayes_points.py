@@ -77,6 +77,11 @@ def bayes_point(model, posterior):
     [-1, 1]
     """
     specification = specification_of(model)
+    if not isinstance(specification, ClassifierSpecification):
+        raise TypeError(
+            f"A Bayes point is a mean direction; this is a {specification.kind}. Use "
+            "bayeskernels.predict(...).latent, the mean output."
+        )
     if hasattr(posterior, "bayes_point"):
         w, feature_map = posterior.bayes_point, specification.feature_map
         error = np.full_like(w, np.nan)

@@ -75,15 +75,25 @@ class KernelExpansion:
     kernel : Kernel
     support : array of shape (s, p)
         The points; for a precomputed kernel their numbers.
+    offset : bool
+        Whether a constant is the last coordinate.
     """
 
-    def __init__(self, kernel, support):
+    def __init__(self, kernel, support, *, offset=False):
         self.kernel = kernel
         self.support = support
+        self.offset = offset
 
     def __call__(self, X):
-        """Coordinates of the rows of X, shape (len(X), s), in the precision of the support."""
-        return self.kernel(np.asarray(X, dtype=self._dtype), self.support)
+        """Coordinates of the rows of X, (len(X), s) or (len(X), s + 1), as precise as the support.
+
+        Without any support points there is only the offset.
+        """
+        if len(self.support) == 0:
+            values = np.empty((len(X), 0))
+        else:
+            values = self.kernel(np.asarray(X, dtype=self._dtype), self.support)
+        return np.column_stack([values, np.ones(len(X))]) if self.offset else values
 
     @property
     def _dtype(self):

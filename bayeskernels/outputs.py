@@ -15,6 +15,7 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.features import KernelExpansion
+from bayeskernels.specification import GeneralizedKernelSpecification
 
 __all__ = [
     "directions",
@@ -58,6 +59,8 @@ def drawn_classifiers(specification, idata):
     callable or None
         From inputs to their r coordinates; None where every draw has a kernel of its own.
     """
+    if isinstance(specification, GeneralizedKernelSpecification):
+        return _drawn_expansions(specification, idata)
     if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
         alpha = _posterior(idata, "alpha")
         support = idata["posterior"]["support"].values
@@ -68,6 +71,22 @@ def drawn_classifiers(specification, idata):
     w = _posterior(idata, f"{specification.prefix}w")
     _check_draws(w, (*w.shape[2:-1], specification.rank), specification)
     return w, specification.feature_map
+
+
+def _drawn_expansions(specification, idata):
+    """Coefficients of all points that any draw uses, and the offset as the last one."""
+    beta = _posterior(idata, f"{specification.prefix}beta")
+    u = _posterior(idata, f"{specification.prefix}u")
+    if beta.shape[-1] != len(specification.X):
+        raise ValueError(
+            f"idata holds coefficients of {beta.shape[-1]} points, the model has "
+            f"{len(specification.X)}: they do not belong together."
+        )
+    support = np.flatnonzero((beta != 0.0).any(axis=(0, 1)))
+    kernel = specification.kernel
+    points = support if kernel.is_precomputed else specification.X[support]
+    w = np.concatenate([beta[..., support], u[..., None]], axis=-1)
+    return w, KernelExpansion(kernel, points, offset=True)
 
 
 def _check_draws(w, shape, specification):

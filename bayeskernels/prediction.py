@@ -12,11 +12,12 @@ largest mean output wins, a draw votes for the class with its largest output.
 import numba
 import numpy as np
 import xarray as xr
+from scipy.special import ndtr
 from scipy.stats import entropy
 
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.outputs import flip_rates, output_blocks
-from bayeskernels.specification import specification_of
+from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
 
 __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
@@ -39,7 +40,8 @@ def predict(model, idata, X_new, *, progressbar=True):
     -------
     xarray.Dataset
         With the dims ``obs_new`` and ``class``: ``label`` (the class with most votes; of more than
-        two classes the one with the largest mean output), ``vote`` (share of the draws that vote
+        two classes the one with the largest mean output; in a generalized kernel model the more
+        probable one), ``vote`` (share of the draws that vote
         for a class), ``probability`` (that the label reads so, flips included), ``latent`` (mean
         output of the unit-length classifiers; by class where there are more than two), ``margin``
         (size of the winning mean output divided by the square root of k(x, x), the number by which
@@ -61,7 +63,9 @@ def predict(model, idata, X_new, *, progressbar=True):
     X_new = new_inputs(X_new, specification, column_names(model))
     blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
-    if specification.n_classes == 2:
+    if isinstance(specification, GeneralizedKernelSpecification):
+        variables = _probit_prediction(blocks, n, specification.class_names)
+    elif specification.n_classes == 2:
         rates = flip_rates(specification, idata)
         variables = _two_class_prediction(blocks, n, rates, specification.class_names)
     else:
@@ -85,6 +89,22 @@ def _two_class_prediction(blocks, n, rates, class_names):
     positive = np.mean(q_negative) + gains
     return {
         "label": ("obs_new", class_names[(votes > 0.5).astype(int)]),
+        "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
+        "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
+        "latent": ("obs_new", latent),
+        "entropy": ("obs_new", binary_entropy(votes)),
+    }
+
+
+def _probit_prediction(blocks, n, class_names):
+    """Average over draws of the probability of each class (GKM, section 3.3)."""
+    votes, positive, latent = np.empty(n), np.empty(n), np.empty(n)
+    for part, outputs in blocks:
+        votes[part] = (outputs > 0).mean(axis=1)
+        positive[part] = ndtr(outputs).mean(axis=1)
+        latent[part] = outputs.mean(axis=1)
+    return {
+        "label": ("obs_new", class_names[(positive > 0.5).astype(int)]),
         "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
         "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
         "latent": ("obs_new", latent),

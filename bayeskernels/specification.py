@@ -14,6 +14,7 @@ from bayeskernels.kernels import Kernel
 
 __all__ = [
     "ClassifierSpecification",
+    "GeneralizedKernelSpecification",
     "attach_specification",
     "refuse_second_specification",
     "specification_of",
@@ -100,12 +101,69 @@ class ClassifierSpecification:
         return 0.0 if self.feature_map is None else self.feature_map.factor.discarded
 
 
+@dataclass(frozen=True)
+class GeneralizedKernelSpecification:
+    """A generalized kernel model: a kernel expansion in active points, with an offset.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the builder.
+    class_names : array of shape (2,)
+        Labels; the second is the positive class.
+    codes : array of int, shape (n,)
+        Training labels as 0 and 1.
+    X : array of shape (n, p)
+        Training inputs, or the Gram matrix where the kernel is precomputed.
+    kernel : Kernel
+    max_active : int
+        Largest number of active points.
+    is_sparse : bool
+        False where all points are active.
+    inclusion : tuple of float
+        Parameters of the Beta prior of the share of active points.
+    prefix : str
+        What precedes the names of variables where the model is a named or nested one.
+    """
+
+    kind: str
+    class_names: np.ndarray
+    codes: np.ndarray = field(repr=False)
+    X: np.ndarray = field(repr=False)
+    kernel: Kernel
+    max_active: int
+    is_sparse: bool
+    inclusion: tuple[float, float]
+    prefix: str = ""
+
+    #: Coordinates are kernel values with active points, which differ from draw to draw.
+    feature_map = None
+    noise = None
+
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def is_positive(self):
+        """Training labels, shape (n,)."""
+        return self.codes == 1
+
+    def require_two_classes(self, what):
+        """Refuse, for a tool of label-noise classifiers that is called ``what``."""
+        raise TypeError(
+            f"{what} is for classifiers under label noise; this is a {self.kind}, whose likelihood "
+            "is smooth: pm.compute_log_likelihood and az.loo work on it as they are."
+        )
+
+
 def refuse_second_specification(model):
     """Raise if a model already holds a classifier: before a builder adds anything to it."""
     if hasattr(model, _ATTRIBUTE):
         raise ValueError(
-            "The model in context already holds a classifier of the zoo. Build each in a model of "
-            "its own."
+            "The model in context already holds a model of the zoo. Build each in a model of its "
+            "own."
         )
 
 

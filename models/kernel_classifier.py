@@ -118,8 +118,11 @@ def build_kernel_classifier(
     return model
 
 
-def read_inputs(X, kernel, bias):
-    """Inputs, names of their columns and the kernel; a Gram matrix stands for its inputs."""
+def read_inputs(X, kernel, bias, *, default=None):
+    """Inputs, names of their columns and the kernel; a Gram matrix stands for its inputs.
+
+    ``default(X)`` makes the kernel where there is none.
+    """
     if hasattr(kernel, "to_numpy"):
         kernel = kernel.to_numpy()
     if isinstance(kernel, np.ndarray):
@@ -132,6 +135,8 @@ def read_inputs(X, kernel, bias):
             )
         return gram, columns, kernel
     X, columns = as_inputs(X)
+    if kernel is None and default is not None:
+        kernel = default(X)
     return X, columns, as_kernel(kernel, X, bias=bias)
 
 

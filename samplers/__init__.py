@@ -16,6 +16,7 @@ from bayeskernels.samplers.refractive_billiard import (
     RefractiveBilliard,
     simulate_refractive_billiard,
 )
+from bayeskernels.samplers.reversible_jump import ReversibleJump
 from bayeskernels.samplers.rolling_ball import simulate_billiard
 from bayeskernels.samplers.sphere_step import prefer
 from bayeskernels.samplers.walls import WallGeometry, Walls, label_costs
@@ -27,6 +28,7 @@ __all__ = [
     "KernelGibbs",
     "PermutationPerceptron",
     "RefractiveBilliard",
+    "ReversibleJump",
     "WallGeometry",
     "Walls",
     "label_costs",
@@ -38,6 +40,6 @@ __all__ = [
     "simulate_refractive_billiard",
 ]
 
-for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs):
+for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs, ReversibleJump):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -1,14 +1,25 @@
 """PyMC distributions of the zoo: what the models are made of, and what the steps look for."""
 
+from bayeskernels.distributions.active_set import ActiveSet, ActiveSetRV
 from bayeskernels.distributions.flip_rate import FlipRate, FlipRateRV
 from bayeskernels.distributions.label_noise import LabelNoise, LabelNoiseRV
+from bayeskernels.distributions.precision import Offset, OffsetRV, Precision, PrecisionRV
+from bayeskernels.distributions.silverman_g import SilvermanG, SilvermanGRV
 from bayeskernels.distributions.uniform_sphere import UniformSphere, UniformSphereRV, UnitVector
 
 __all__ = [
+    "ActiveSet",
+    "ActiveSetRV",
     "FlipRate",
     "FlipRateRV",
     "LabelNoise",
     "LabelNoiseRV",
+    "Offset",
+    "OffsetRV",
+    "Precision",
+    "PrecisionRV",
+    "SilvermanG",
+    "SilvermanGRV",
     "UniformSphere",
     "UniformSphereRV",
     "UnitVector",

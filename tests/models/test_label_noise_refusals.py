@@ -189,7 +189,7 @@ def test_nothing_is_left_behind_in_an_open_model():
             bk.models.label_noise_classifier(X, y, kernel=kernel, rank=0)
         assert not model.named_vars
         bk.models.label_noise_classifier(X, y, kernel=kernel)
-        with pytest.raises(ValueError, match="already holds a classifier"):
+        with pytest.raises(ValueError, match="already holds a model"):
             bk.models.label_noise_classifier(X, y, kernel=kernel)
     assert list(model.coords["class"]) == [-1, 1]
 

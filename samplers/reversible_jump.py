@@ -1,0 +1,297 @@
+"""PyMC step for the active set of a generalized kernel model, with all that belongs to it.
+
+The sampler is in :mod:`bayeskernels.samplers.active_set_sampler`. Active set, coefficients, offset
+and precisions have to move together: births and deaths are accepted with the coefficients
+integrated out, which then have to be drawn anew.
+"""
+
+import numpy as np
+import pymc as pm
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor.graph.basic import Constant
+
+from bayeskernels.distributions import ActiveSetRV, OffsetRV, PrecisionRV, SilvermanGRV
+from bayeskernels.samplers.active_set_moves import BIRTH, BLOCK_BIRTH, DEATH, SWAP
+from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, move_probabilities
+from bayeskernels.samplers.progress import ProgressColumns
+from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
+
+__all__ = ["ReversibleJump"]
+
+_OWNED = (ActiveSetRV, SilvermanGRV, OffsetRV, PrecisionRV)
+
+#: Up to this size the kernel matrix is stored; beyond, columns are computed when they are needed.
+MAX_GRAM_BYTES = 2**28
+
+
+@dataclass_state
+class ReversibleJumpState(StepMethodState):
+    """Everything that the next step needs."""
+
+    sampler_state: dict | None
+    last_values: dict | None
+
+
+class ReversibleJump(ProgressColumns, BlockedStep):
+    """Step method for the active set of a generalized kernel model, its coefficients and scales.
+
+    Births, deaths and swaps of active points by reversible jumps, several in each sweep; the
+    working response of the probit model is part of the step's state and of nothing else.
+
+    Parameters
+    ----------
+    vars : list, optional
+        All variables of the model that belong together by default: ``gamma``, ``beta``, ``u``,
+        ``g`` and ``eta``. Precisions that have a prior of your own are left to other steps.
+    sweeps : int, default 1
+        Sweeps per recorded draw.
+    proposals : int, default 20
+        Births, deaths and swaps of single points in each sweep.
+    blocks : int, default 2
+        Births and deaths of blocks of 2 to 32 points in each sweep.
+    birth, death : float, default 0.3
+        Probabilities of these moves, as in the paper; swaps take the rest.
+    start_active : int, optional
+        Active points with which a chain starts, drawn at random; by default those of the initial
+        point, which has none.
+    model : pm.Model, optional
+        The model in context by default.
+
+    Notes
+    -----
+    Sampler statistics: ``rj_active``, the number of active points; ``rj_log_likelihood``;
+    ``rj_birth``, ``rj_death``, ``rj_swap`` and ``rj_block``, accepted shares of the moves since the
+    draw before (NaN where none was proposed).
+
+    References
+    ----------
+    .. [1] Z. Zhang, G. Dai and M. I. Jordan, "Bayesian Generalized Kernel Mixed Models", JMLR
+       12:111-139, 2011.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(30, random_seed=1)
+    >>> model = bk.models.generalized_kernel_model(X, y, max_active=10)
+    >>> with model:
+    ...     idata = pm.sample(20, tune=20, chains=1, quiet=True, reversible_jump={"sweeps": 2})
+    >>> bool((idata.sample_stats["rj_active"] <= 10).all())
+    True
+    """
+
+    name = "reversible_jump"
+    stat_prefix = "rj"
+    default_tune_steps = 1000
+    stats_dtypes_shapes = {
+        "rj_active": (int, []),
+        "rj_log_likelihood": (float, []),
+        "rj_birth": (float, []),
+        "rj_death": (float, []),
+        "rj_swap": (float, []),
+        "rj_block": (float, []),
+    }
+    progress_columns = {"rj_active": "Active"}
+    _state_class = ReversibleJumpState
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        sweeps=1,
+        proposals=20,
+        blocks=2,
+        birth=0.3,
+        death=0.3,
+        start_active=None,
+        model=None,
+        rng=None,
+        initial_point=None,
+        compile_kwargs=None,
+        blocked=True,
+    ):
+        model = pm.modelcontext(model)
+        specification = specification_of(model)
+        if not isinstance(specification, GeneralizedKernelSpecification):
+            raise TypeError(
+                f"ReversibleJump samples generalized kernel models; this is a {specification.kind}."
+            )
+        if vars is None:
+            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, _OWNED)]
+        if sweeps < 1 or proposals < 1 or blocks < 0:
+            raise ValueError("sweeps and proposals must be at least 1, blocks at least 0.")
+        if start_active is not None and not 0 <= start_active <= specification.max_active:
+            raise ValueError(
+                f"start_active must be between 0 and max_active = {specification.max_active}, got "
+                f"{start_active}."
+            )
+        self.vars = get_value_vars_from_user_vars(vars, model)
+        self.blocked = blocked
+        self.rng = get_random_generator(rng)
+        self.sweeps, self.start_active = sweeps, start_active
+        self._read_model(model, specification)
+        self._make_sampler(specification, proposals, blocks, birth, death)
+        self._forget()
+
+    def _read_model(self, model, specification):
+        """Names of the values by role, priors of the precisions, and values of what is fixed."""
+        prefix = specification.prefix
+        self._names, self._fixed, self._priors, self._logged = {}, {}, {}, {}
+        for role in ("gamma", "beta", "u", "g", "eta"):
+            variable = model[f"{prefix}{role}"]
+            if variable not in model.free_RVs:
+                self._fixed[role] = variable
+                continue
+            value = model.rvs_to_values[variable]
+            self._names[role] = value.name
+            self._logged[role] = model.rvs_to_transforms[variable] is not None
+            if value not in self.vars and role not in ("g", "eta"):
+                raise ValueError(f"ReversibleJump moves {variable.name} too: pass it in vars.")
+            if value in self.vars and role in ("g", "eta"):
+                self._priors[role] = _shape_and_rate(variable)
+
+    def _make_sampler(self, specification, proposals, blocks, birth, death):
+        X, kernel = specification.X, specification.kernel
+        n = len(X)
+        if 8 * n * n <= MAX_GRAM_BYTES or kernel.is_precomputed:
+            gram = kernel.gram(X)
+            columns, diagonal = gram.__getitem__, np.diag(gram).copy()
+        else:
+            diagonal = kernel.diagonal(X)
+
+            def columns(points):
+                return np.ascontiguousarray(kernel(X[points], X))
+
+        self.sampler = ActiveSetSampler(
+            columns,
+            diagonal,
+            specification.codes == 1,
+            specification.max_active,
+            g_prior=self._priors.get("g"),
+            eta_prior=self._priors.get("eta"),
+            set_prior=specification.inclusion,
+            moves=move_probabilities(n, specification.max_active, birth, death),
+            proposals=proposals,
+            blocks=blocks,
+            is_sparse=specification.is_sparse,
+        )
+
+    def _forget(self):
+        self.sampler_state = None
+        self.last_values = None
+
+    def setup_chain(self, rng, tune, draws):
+        """Start a chain: nothing of the chain before may leak into it."""
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+
+    @property
+    def sampling_state(self):
+        """Snapshot from which the next steps can be replayed exactly."""
+        if self.last_values is not None:
+            self.sampler_state = self.sampler.snapshot
+        return super().sampling_state
+
+    @sampling_state.setter
+    def sampling_state(self, state):
+        BlockedStep.sampling_state.fset(self, state)
+        if self.sampler_state is not None:
+            self.sampler.snapshot = self.sampler_state
+
+    def step(self, point):
+        """Make the sweeps of one draw."""
+        self._adapt_to(point)
+        counts = self.sampler.counts
+        counts[:] = 0
+        for _ in range(self.sweeps):
+            self.sampler.sweep(self.rng)
+        new = self._values()
+        self.last_values = new
+        with np.errstate(invalid="ignore"):
+            accepted = np.where(
+                counts[:, 0] > 0, counts[:, 1] / np.maximum(counts[:, 0], 1), np.nan
+            )
+            blocks = counts[BLOCK_BIRTH:].sum(axis=0)
+        stats = {
+            "rj_active": int(self.sampler.state.size[0]),
+            "rj_log_likelihood": self.sampler.log_likelihood,
+            "rj_birth": float(accepted[BIRTH]),
+            "rj_death": float(accepted[DEATH]),
+            "rj_swap": float(accepted[SWAP]),
+            "rj_block": float(blocks[1] / blocks[0]) if blocks[0] else np.nan,
+        }
+        return {**point, **new}, [stats]
+
+    def _values(self):
+        """Values of the owned variables in the space in which PyMC samples."""
+        n = len(self.sampler.positive)
+        points = self.sampler.points
+        beta = np.zeros(n)
+        beta[points] = self.sampler.beta
+        now = {"beta": beta, "u": np.asarray(self.sampler.u)}
+        if "gamma" in self._names:
+            gamma = np.zeros(n, dtype=np.int64)
+            gamma[points] = 1
+            now["gamma"] = gamma
+        for role in self._priors:
+            value = getattr(self.sampler, role)
+            now[role] = np.asarray(np.log(value) if self._logged[role] else value)
+        return {self._names[role]: value for role, value in now.items()}
+
+    def _adapt_to(self, point):
+        """Bring the sampler to where the model's variables are now."""
+        if self.last_values is not None and all(
+            point[name] is value or np.array_equal(point[name], value)
+            for name, value in self.last_values.items()
+        ):
+            # Precisions with a prior of the user's own may have been moved by another step.
+            for role in ("g", "eta"):
+                if role not in self._priors:
+                    setattr(self.sampler, role, self._scale(role, point))
+            return
+        if "gamma" in self._names:
+            active = np.flatnonzero(point[self._names["gamma"]])
+        else:
+            active = np.arange(len(self.sampler.positive))
+        beta = np.asarray(point[self._names["beta"]])[active]
+        if self.start_active is not None and self.last_values is None:
+            n = len(self.sampler.positive)
+            active = np.sort(self.rng.choice(n, self.start_active, replace=False))
+            beta = np.zeros(len(active))
+        self.sampler.place(
+            active,
+            float(point[self._names["u"]]),
+            beta,
+            self._scale("g", point),
+            self._scale("eta", point),
+            self.rng,
+        )
+
+    def _scale(self, role, point):
+        if role in self._fixed:
+            return float(self._fixed[role].get_value())
+        value = point[self._names[role]]
+        return float(np.exp(value) if self._logged[role] else value)
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Variables of a generalized kernel model only."""
+        if isinstance(getattr(var.owner, "op", None), _OWNED):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+def _share(counts):
+    """Accepted of the proposed moves."""
+    proposed, accepted = counts.tolist()
+    return accepted / proposed if proposed else np.nan
+
+
+def _shape_and_rate(variable):
+    """Parameters of a precision's Gamma prior, which must be numbers."""
+    shape, scale = (
+        p.data if isinstance(p, Constant) else p.eval() for p in variable.owner.inputs[2:4]
+    )
+    return float(shape), 1.0 / float(scale)

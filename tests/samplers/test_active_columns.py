@@ -1,0 +1,141 @@
+"""Incremental linear algebra of an active set against the same from scratch."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bayeskernels.samplers.active_columns import (
+    ActiveColumns,
+    append,
+    birth_gain,
+    death_direction,
+    death_gain,
+    new_direction,
+    prepare,
+    products,
+    rebuild,
+    remove,
+)
+
+N, K_MAX = 20, 9
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, 3))
+    gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 4)
+    return gram, rng.standard_normal(N), rng
+
+
+def log_marginal(gram, s, points, g, eta):
+    """Equation (8), as printed, from the whole covariance matrix."""
+    K = gram[:, points]
+    inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(len(points))
+    Q = np.eye(N) + 1 / eta + K @ np.linalg.solve(inner, K.T) / g
+    return stats.multivariate_normal(np.zeros(N), Q).logpdf(s)
+
+
+def activate(state, gram, s, point):
+    v, c, m = np.empty(N), np.empty(K_MAX), np.empty(K_MAX + 1)
+    pivot = new_direction(state, point, gram[point], gram[point, point], np.empty(0), v, c)
+    own, with_s = products(state, v, s, m)
+    gain = birth_gain(state, state.inverse, own, with_s, m)
+    append(state, point, gram[point], v, c, pivot, own, with_s, m)
+    return gain
+
+
+def check(state, gram, s, g, eta):
+    """Everything that is carried along against its definition."""
+    k = int(state.size[0])
+    points = state.points[:k]
+    assert state.is_active.sum() == k
+    assert state.is_active[points].all()
+    V = state.V[:k].T
+    L = state.L[:k, :k]
+    np.testing.assert_array_equal(L, np.tril(L))
+    inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(k)
+    np.testing.assert_allclose(L @ L.T, inner, atol=1e-9)
+    np.testing.assert_allclose(V @ L.T, gram[:, points], atol=1e-7)
+    W = np.column_stack([np.ones(N) / np.sqrt(eta), V / np.sqrt(g)])
+    np.testing.assert_allclose(state.response[: k + 1], W.T @ s, atol=1e-8)
+    np.testing.assert_allclose(
+        state.inverse[: k + 1, : k + 1], np.linalg.inv(np.eye(k + 1) + W.T @ W), atol=1e-8
+    )
+    ones = np.column_stack([np.ones(N), V])
+    np.testing.assert_allclose(state.gram[: k + 1, : k + 1], ones.T @ ones, atol=1e-8)
+    for slot in range(k):
+        np.testing.assert_array_equal(state.kernel[state.stored[slot]], gram[points[slot]])
+
+
+def test_births_and_deaths_in_any_order(problem):
+    gram, s, rng = problem
+    g, eta = 0.7, 2.0
+    state = ActiveColumns.empty(N, K_MAX)
+    prepare(state, s, g, eta)
+    for _ in range(300):
+        k = int(state.size[0])
+        points = state.points[:k].tolist()
+        before = log_marginal(gram, s, points, g, eta)
+        if k < K_MAX and (k == 0 or rng.random() < 0.5):
+            point = int(rng.choice(np.setdiff1d(np.arange(N), points)))
+            gain = activate(state, gram, s, point)
+            after = [*points, point]
+        else:
+            slot = int(rng.integers(k))
+            t, x = np.empty(K_MAX), np.empty(K_MAX + 1)
+            death_direction(state, slot, t)
+            gain, _ = death_gain(state, t, x)
+            remove(state, slot)
+            after = points[:slot] + points[slot + 1 :]
+        assert state.points[: state.size[0]].tolist() == after
+        assert np.isclose(gain, log_marginal(gram, s, after, g, eta) - before, atol=1e-6)
+    check(state, gram, s, g, eta)
+
+
+def test_swap_is_a_death_and_a_birth(problem):
+    """The gain of a birth without a direction that is about to go."""
+    gram, s, _ = problem
+    g, eta = 1.5, 0.5
+    state = ActiveColumns.empty(N, K_MAX)
+    prepare(state, s, g, eta)
+    for point in (3, 11, 7, 0):
+        activate(state, gram, s, point)
+    t, x, m = np.empty(K_MAX), np.empty(K_MAX + 1), np.empty(K_MAX + 1)
+    death_direction(state, 1, t)
+    gain, share = death_gain(state, t, x)
+    v, c = np.empty(N), np.empty(K_MAX)
+    new_direction(state, 5, gram[5], 1.0, t[:4], v, c)
+    own, with_s = products(state, v, s, m)
+    reduced = state.inverse.copy()
+    reduced[:5, :5] -= np.outer(x[:5], x[:5]) / share
+    gain += birth_gain(state, reduced, own, with_s, m)
+    change = log_marginal(gram, s, [3, 7, 0, 5], g, eta)
+    change -= log_marginal(gram, s, [3, 11, 7, 0], g, eta)
+    assert np.isclose(gain, change, atol=1e-6)
+
+
+def test_rebuild_changes_nothing_but_the_drift(problem):
+    gram, s, _ = problem
+    state = ActiveColumns.empty(N, K_MAX)
+    prepare(state, s, 1.0, 1.0)
+    for point in (2, 9, 4, 13, 6):
+        activate(state, gram, s, point)
+    remove(state, 1)
+    state.V[:] += 1e-5
+    rebuild(state, np.diag(gram).copy())
+    prepare(state, s, 0.3, 4.0)
+    check(state, gram, s, 0.3, 4.0)
+
+
+def test_repeated_points_leave_the_model_as_it_is(problem):
+    """A twin of an active point has nothing to add: no division by zero, no gain."""
+    gram, s, _ = problem
+    twins = gram.copy()
+    twins[1], twins[:, 1] = twins[0], twins[:, 0]
+    twins[1, 1] = 1.0
+    state = ActiveColumns.empty(N, K_MAX)
+    prepare(state, s, 1.0, 1.0)
+    activate(state, twins, s, 0)
+    assert abs(activate(state, twins, s, 1)) < 1e-4
+    assert np.isfinite(state.inverse[:3, :3]).all()
