@@ -41,7 +41,8 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     DataTree
         With the group ``posterior``: ``output`` (dim ``point``, the rows of X, and ``class`` where
         there are more than two), ``errors`` (number of training labels that the draw contradicts;
-        not in a version space, where it is zero), and all unknowns but the direction.
+        not in a version space, where it is zero), ``active`` (number of active points, where a
+        model has them), and all unknowns but directions and coefficients.
 
     Examples
     --------
@@ -75,8 +76,10 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     if specification.noise is None or max(specification.noise) > 0.0:
         errors = _count_errors(specification, idata, progressbar)
         watched["errors"] = (("chain", "draw"), errors.reshape(shape).astype(float))
+    if f"{specification.prefix}gamma" in posterior:
+        watched["active"] = posterior[f"{specification.prefix}gamma"].sum("obs").astype(float)
     for name, values in posterior.data_vars.items():
-        if not {"basis", "support"} & set(values.dims):
+        if not {"basis", "support", "obs"} & set(values.dims):
             watched[name] = values
     return xr.DataTree.from_dict({"posterior": watched})
 

@@ -107,7 +107,7 @@ def _facts(result):
             label = " ".join(
                 [name, *(str(values[c].item()) for c in values.coords if c == "class")]
             )
-            facts.append((label, f"{float(values.mean()):.3f} ± {float(values.std()):.3f}"))
+            facts.append((label, f"{float(values.mean()):.3g} ± {float(values.std()):.2g}"))
     if result.log_evidence is not None:
         facts.append(("log evidence", f"{result.log_evidence:.2f}"))
     return facts

@@ -94,6 +94,8 @@ def test_leave_one_out_and_monitoring():
     assert np.isfinite(az.loo(idata).elpd)
     watched = bk.diagnostics.monitor(model, idata, max_points=3)["posterior"]
     assert watched["output"].shape == (1, 600, 3)
+    assert set(watched.data_vars) == {"output", "errors", "active", "u", "g", "eta"}
+    np.testing.assert_array_equal(watched["active"], idata.sample_stats["rj_active"])
     assert (bk.predict(model, idata, X).label.values == Y).mean() > 0.8
     with pytest.raises(TypeError, match=r"az\.loo"):
         bk.diagnostics.loo(model, idata)
