@@ -24,7 +24,8 @@ class BayesPoint:
     Attributes
     ----------
     w : array of shape (r,) or (n_classes, r)
-        Mean direction, not normalised: the shorter, the more the draws disagree.
+        Mean direction, not normalised: the shorter, the more the draws disagree. (The paper's chord
+        billiard only knows its direction: there it is a unit vector.)
     mcse : array of the same shape
         Monte Carlo standard error of ``w``; NaN where it is unknown.
     """
@@ -54,7 +55,7 @@ def bayes_point(model, posterior):
 
     Parameters
     ----------
-    model : pm.Model
+    model : pm.Model or PermutationPerceptron
         With a kernel whose hyperparameters are fixed.
     posterior : DataTree or GaussianDirections
         Draws, or the result of :class:`bayeskernels.samplers.ExpectationPropagation`. Where the
@@ -85,6 +86,11 @@ def bayes_point(model, posterior):
     if hasattr(posterior, "bayes_point"):
         w, feature_map = posterior.bayes_point, specification.feature_map
         error = np.full_like(w, np.nan)
+        if feature_map is not None and w.shape[-1] != feature_map.rank:
+            raise ValueError(
+                f"The approximation has {w.shape[-1]} coordinates, the model {feature_map.rank}: "
+                "they do not belong together."
+            )
     else:
         chains, feature_map = drawn_classifiers(specification, posterior)
         w, error = _mean_and_error(chains, posterior)

@@ -7,10 +7,39 @@ length in feature space.
 import numpy as np
 from scipy.optimize import nnls
 
-__all__ = ["FREE_OFFSET", "hard_margin"]
+__all__ = ["FREE_OFFSET", "hard_margin", "hull_weights"]
 
 #: A constant feature as large as this is an offset that costs next to nothing.
 FREE_OFFSET = 30.0
+
+
+def hull_weights(vectors):
+    r"""Weights of the point of a convex hull that is nearest to the origin.
+
+    With vectors :math:`y_i u_i` that point is a multiple of the hard-margin SVM's weight vector,
+    and its length the margin. Where it is the origin itself, no direction has a positive product
+    with all vectors, and those with positive weights say why: they cancel.
+
+    Parameters
+    ----------
+    vectors : array of shape (m, r)
+
+    Returns
+    -------
+    array of shape (m,)
+        Not negative, with the sum one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hull_weights(np.array([[1.0, 1.0], [1.0, -1.0], [5.0, 0.0]])).round(6).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
+    system = np.vstack([vectors.T, np.full(len(vectors), 1e-3)])
+    target = np.append(np.zeros(vectors.shape[1]), 1.0)
+    weights, _ = nnls(system, target, maxiter=50 * len(vectors))
+    return weights / weights.sum()
 
 
 def hard_margin(features, y, *, constant=0.0):
@@ -46,10 +75,7 @@ def hard_margin(features, y, *, constant=0.0):
     [0.5, 0.25]
     """
     signed = np.column_stack([features, np.full(len(features), constant)]) * y[:, None]
-    # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
-    system = np.vstack([signed.T, np.full(len(signed), 1e-3)])
-    target = np.append(np.zeros(signed.shape[1]), 1.0)
-    weights, _ = nnls(system, target, maxiter=50 * len(signed))
+    weights = hull_weights(signed)
     # Which points are support vectors is reliable; w itself is better solved for once more.
     support = signed[weights > 0.0]
     w = np.linalg.lstsq(support, np.ones(len(support)), rcond=None)[0]

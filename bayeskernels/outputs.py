@@ -59,6 +59,11 @@ def drawn_classifiers(specification, idata):
     callable or None
         From inputs to their r coordinates; None where every draw has a kernel of its own.
     """
+    if hasattr(idata, "bayes_point"):
+        raise TypeError(
+            "This is a Gaussian approximation without draws: give bayes_point the result itself, "
+            "and the other tools draws of it, result.sample()."
+        )
     if isinstance(specification, GeneralizedKernelSpecification):
         return _drawn_expansions(specification, idata)
     if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:

@@ -27,8 +27,8 @@ def predict(model, idata, X_new, *, progressbar=True):
 
     Parameters
     ----------
-    model : pm.Model
-        Made by a builder of :mod:`bayeskernels.models`.
+    model : pm.Model or PermutationPerceptron
+        Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
         Its posterior draws, from ``pm.sample``.
     X_new : array_like of shape (n, p)
@@ -87,8 +87,10 @@ def _two_class_prediction(blocks, n, rates, class_names):
         weights = np.broadcast_to(gain, outputs.shape[1:])
         votes[part], gains[part], latent[part] = _tally(outputs, np.ascontiguousarray(weights))
     positive = np.mean(q_negative) + gains
+    # Where as many vote for the one as for the other, the mean output decides.
+    wins = (votes > 0.5) | ((votes == 0.5) & (latent > 0.0))
     return {
-        "label": ("obs_new", class_names[(votes > 0.5).astype(int)]),
+        "label": ("obs_new", class_names[wins.astype(int)]),
         "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
         "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
         "latent": ("obs_new", latent),

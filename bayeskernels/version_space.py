@@ -1,15 +1,17 @@
 r"""Points inside a version space: weight vectors that classify every training point correctly.
 
 The dual perceptron comes first: about 1 / margin^2 updates of O(m) each. Where the margin is too
-thin for it, a linear program maximises :math:`t` over :math:`y_i \langle w, u_i \rangle \ge t`,
-:math:`|w_j| \le 1` (u: unit feature vectors). It finds version spaces in which support vector
-solvers give up, and where there is none its dual says why: non-negative weights of points with
-:math:`\sum_i \lambda_i y_i u_i = 0`, which no direction can all have on its side.
+thin for it, the hard-margin support vector machine takes over, as the point of a convex hull that
+is nearest to the origin (:mod:`bayeskernels.hard_margin`). It finds version spaces in which
+decomposition methods give up, and where there is none its solution says why: non-negative weights
+of points with :math:`\sum_i \lambda_i y_i u_i = 0` (u: unit feature vectors), which no direction
+can all have on its side.
 """
 
 import numba
 import numpy as np
-from scipy.optimize import linprog
+
+from bayeskernels.hard_margin import hull_weights
 
 __all__ = ["find_consistent_direction"]
 
@@ -17,7 +19,7 @@ __all__ = ["find_consistent_direction"]
 SAFE_MARGIN = 1e-5
 
 #: A version space thinner than this is not told from an empty one: features have rounding errors.
-SMALLEST_MARGIN = 1e-9
+SMALLEST_MARGIN = 1e-7
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -81,13 +83,14 @@ def find_consistent_direction(
     if (lengths == 0).any():
         raise ValueError(
             f"Point {points[np.argmin(lengths)]} has a zero feature vector (k(x, x) = 0), so all "
-            "classifiers err on it. Use bias > 0 or noise > 0."
+            f"classifiers err on it. Use bias > 0. {remedy}"
         )
     units = features * (np.where(is_positive, 1.0, -1.0) / lengths)[:, None]
     max_updates = 50 * len(units) if max_updates is None else max_updates
     w = _dual_perceptron(units @ units.T, max_updates) @ units
     if _margin(units, w) < SMALLEST_MARGIN:
-        w, weights = _widest_direction(units)
+        weights = hull_weights(units)
+        w = weights @ units
         if _margin(units, w) < SMALLEST_MARGIN:
             # The points with most weight in the contradiction; single ones can be many.
             shown = points[np.sort(np.argsort(-weights, kind="stable")[:10][: _support(weights)])]
@@ -107,16 +110,3 @@ def _margin(units, w):
     """Sine of the angle between w and the nearest wall; negative outside of the version space."""
     length = np.linalg.norm(w)
     return (units @ w).min() / length if length > 0.0 else -1.0
-
-
-def _widest_direction(units):
-    """Direction in the unit cube whose smallest output is largest, and the weights of the dual."""
-    m, r = units.shape
-    solution = linprog(
-        np.append(np.zeros(r), -1.0),
-        A_ub=np.column_stack([-units, np.ones(m)]),
-        b_ub=np.zeros(m),
-        bounds=[(-1.0, 1.0)] * r + [(None, 1.0)],
-        method="highs-ds",
-    )
-    return solution.x[:r], -solution.ineqlin.marginals

@@ -14,6 +14,7 @@ from numbers import Real
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
+from pytensor.graph.utils import MissingInputError
 
 from bayeskernels.inputs import as_classes
 from bayeskernels.models.kernel_classifier import build_kernel_classifier, read_inputs
@@ -39,7 +40,7 @@ def bayes_point_machine(
         By default a Gaussian kernel whose width is the median distance between the inputs.
     softness : float or prior, default 0
         The :math:`\lambda` of soft boundaries; 0 allows no training error. A PyMC prior on positive
-        numbers makes it part of the posterior.
+        numbers makes it part of the posterior; it mixes slowly then, so watch its R-hat.
     bias : float, default 0
         Constant added to the kernel, which gives the classifier an offset. The paper has none.
         Whether it helps depends on the data: with 1 the test error falls from 10.7 to 5.7% on
@@ -85,30 +86,48 @@ def bayes_point_machine(
     [-1, 1]
     """
     X, columns, kernel = read_inputs(X, kernel, bias)
+    classes = as_classes(y, len(X))
     softness = _as_softness(softness)
-    advice = "a larger softness" if softness else "softness > 0"
+    remedies = ["a larger softness" if softness else "softness > 0"]
+    remedies += ["a larger rank"] if rank is not None else ["a kernel that tells them apart"]
+    if len(classes.names) == 2:
+        remedies.append("bayeskernels.models.label_noise_classifier, which allows wrong labels")
     return build_kernel_classifier(
         "bayes_point_machine",
         X,
         columns,
-        as_classes(y, len(X)),
+        classes,
         kernel,
         add_rates=lambda: ((0.0, 0.0), (0.0, 0.0), 0.0),
         rank=rank,
         factorization=factorization,
         softness=softness,
-        remedy=f"The version space is empty. Use {advice}, a kernel that tells them apart, or "
-        "bayeskernels.models.label_noise_classifier, which allows wrong labels.",
+        remedy=f"The version space is empty. Use {' or '.join(remedies)}.",
     )
 
 
 def _as_softness(softness):
     """A number, or a function that registers a prior with the model in context."""
     if isinstance(softness, Variable):
+        _refuse_negative_values(softness)
         return lambda: _register_softness(softness)
-    if not isinstance(softness, Real) or not np.isfinite(softness) or softness < 0:
+    is_number = isinstance(softness, Real) and not isinstance(softness, bool)
+    if not is_number or not np.isfinite(softness) or softness < 0:
         raise ValueError(f"softness must be a number >= 0 or a prior, got {softness!r}.")
     return float(softness)
+
+
+def _refuse_negative_values(prior):
+    """Refuse priors with mass below zero, where PyMC can tell."""
+    try:
+        below = float(np.exp(pm.logcdf(prior, 0.0).eval()))
+    except (NotImplementedError, ValueError, MissingInputError):
+        return
+    if below > 1e-9:
+        raise ValueError(
+            f"softness cannot be negative; this prior has {below:.2g} of its mass below zero. Use "
+            "pm.HalfNormal.dist(1) or another prior on positive numbers."
+        )
 
 
 def _register_softness(prior):

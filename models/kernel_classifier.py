@@ -94,7 +94,7 @@ def build_kernel_classifier(
         is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
         if any(is_zero):
             now = _present_value(model, features)
-            start = _start_without_errors(now, is_positive, is_zero, remedy)
+            start = _start_without_errors(now, is_positive, is_zero, remedy, classes.names)
         several = is_positive.ndim == 2
         w = UniformSphere("w", dims=("class", "basis") if several else "basis", initval=start)
         f = pt.dot(features, w.T if several else w)
@@ -189,14 +189,20 @@ def _present_value(model, features):
     return graph.eval({v: point[v.name] for v in model.value_vars if v in ancestors([graph])})
 
 
-def _start_without_errors(features, is_positive, is_zero, remedy):
+def _start_without_errors(features, is_positive, is_zero, remedy, class_names=None):
     """Direction, or one for each column of labels, that makes no error where none is allowed.
 
     A point labelled positive must be right if the negative class is never flipped, and vice versa.
     """
     if is_positive.ndim == 2:
-        columns = [_start_without_errors(features, c, is_zero, remedy) for c in is_positive.T]
-        return np.stack(columns)
+        return np.stack(
+            [
+                _start_without_errors(
+                    features, column, is_zero, f"(Class {name!r} against the rest.) {remedy}"
+                )
+                for column, name in zip(is_positive.T, class_names.tolist(), strict=True)
+            ]
+        )
     must_be_right = np.where(is_positive, is_zero[0], is_zero[1])
     points = np.flatnonzero(must_be_right)
     geometry = WallGeometry.from_features(features[points], is_positive[points])

@@ -132,6 +132,8 @@ class Billiard(SphereStep):
                 raise ValueError(f"{option} must be positive, got {value}.")
         if max_events is not None and max_events < 1:
             raise ValueError(f"max_events must be at least 1, got {max_events}.")
+        if not 0 <= tolerance < np.inf:
+            raise ValueError(f"tolerance must not be negative, got {tolerance}.")
         self.variant = variant
         self.path_length = path_length
         self.refresh_rate = float(refresh_rate)
@@ -185,6 +187,9 @@ class Billiard(SphereStep):
 
     def _move_rows(self):
         value, stats = super()._move_rows()
+        if "billiard_converged" in stats:
+            # Counts are added up over directions; this is not one: all must have converged.
+            stats["billiard_converged"] = int(stats["billiard_converged"] == len(value))
         if self.record_centre:
             # PyMC's trace stacks the objects of all draws along their first axis.
             stats["billiard_centre"] = stats["billiard_centre"][None]

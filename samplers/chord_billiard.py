@@ -136,13 +136,21 @@ def _recompute(b, v, d, nu, last, normals, inward):
 def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward):
     """Fly to a wall, pull the ball back onto the sphere, reflect it, and add the chord."""
     r = len(b)
-    length = math.sqrt(1.0 + 2.0 * flight * numbers[ALONG] + flight * flight)
     chord = 0.0
     norm = 0.0
     cosine = 0.0
+    square = 0.0
+    along = 0.0
     for i in range(r):
         before[i] = b[i]
-        b[i] = (b[i] + flight * v[i]) / length
+        b[i] += flight * v[i]
+    for i in range(r):
+        square += b[i] * b[i]
+        along += b[i] * v[i]
+    # Not from |b| = 1 and <b, v> of the bounce before: in the plane such errors grow exponentially.
+    length = math.sqrt(square)
+    for i in range(r):
+        b[i] /= length
     # Sums have loops of their own: where a loop also stores, LLVM decides by the distance of the
     # arrays in memory whether to vectorise, and the rounding of a sum would depend on that.
     for i in range(r):
@@ -152,7 +160,7 @@ def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, i
         cosine += middle * centre[i]
     chord = math.sqrt(chord)
     norm = 1.0 / math.sqrt(norm)
-    numbers[ALONG] = (numbers[ALONG] + flight) / length
+    numbers[ALONG] = along / length
     kick = -2.0 * nu[wall]
     for j in range(len(d)):
         d[j] = max((d[j] + flight * nu[j]) / length, ON_THE_WALL)
@@ -208,6 +216,8 @@ def _run(
     another is needed.
     """
     rates = np.empty(len(d))
+    # In few dimensions rounding errors grow fast, and computing the outputs anew costs nothing.
+    refresh_every = 16 if len(b) <= 4 else REFRESH_EVERY
     used = 0
     bounces = 0
     for k in range(first, len(draws)):
@@ -236,7 +246,7 @@ def _run(
             record[0] += 1
             integers[LAST] = wall
             integers[SINCE_REFRESH] += 1
-            if integers[SINCE_REFRESH] >= REFRESH_EVERY:
+            if integers[SINCE_REFRESH] >= refresh_every:
                 integers[SINCE_REFRESH] = 0
                 numbers[ALONG] = _recompute(b, v, d, nu, wall, normals, inward)
         numbers[OFFSET] += left

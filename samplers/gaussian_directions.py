@@ -134,8 +134,8 @@ class GaussianDirections:
     """
 
     name: str
-    mean: np.ndarray
-    covariance_factor: np.ndarray
+    mean: np.ndarray = field(repr=False)
+    covariance_factor: np.ndarray = field(repr=False)
     log_evidence: float
     n_sweeps: int
     converged: bool

@@ -345,7 +345,8 @@ def _points_to_compute(active, cache, plan):
 
 def _not_separated(wrong, learner, class_names, max_passes):
     shown = ", ".join(map(str, wrong[:10])) + (", ..." if len(wrong) > 10 else "")
-    of_class = "" if class_names is None else f" of class {class_names[learner.which[1]]!r}"
+    name = None if class_names is None else np.asarray(class_names)[learner.which[1]].item()
+    of_class = "" if name is None else f" of class {name!r}"
     return ValueError(
         f"After {max_passes} passes the perceptron{of_class} still errs on {len(wrong)} of "
         f"{len(learner.order)} training points: {shown}. If no classifier in this feature space "

@@ -13,6 +13,7 @@ from numbers import Integral, Real
 import numpy as np
 import pandas as pd
 import xarray as xr
+from joblib import effective_n_jobs
 from pymc.util import get_random_generator
 
 from bayeskernels.inputs import as_classes, as_inputs
@@ -28,8 +29,8 @@ _NOTE = (
     "sample, not draws of a Markov chain: convergence diagnostics do not apply."
 )
 
-_UNITS = {"": 1, "B": 1} | {
-    f"{prefix}{unit}": base ** (power + 1)
+_UNITS = {"": 1, "b": 1} | {
+    f"{prefix}{unit}".lower(): base ** (power + 1)
     for unit, base in (("iB", 1024), ("B", 1000))
     for power, prefix in enumerate("KMGT")
 }
@@ -222,7 +223,7 @@ class PermutationPerceptron:
             libraries take some 0.3 GiB besides. With less memory rows are computed repeatedly; the
             result is the same up to rounding.
         jobs : int
-            Threads; they share the memory, and do not change the result.
+            Threads, -1 for all cores; they share the memory, and do not change the result.
         max_passes : int
             Passes after which a perceptron that still errs gives up.
         random_seed : int, optional
@@ -247,7 +248,7 @@ class PermutationPerceptron:
             _whole_number(permutations, "permutations"),
             random_seed,
             memory_limit=memory_limit,
-            jobs=_whole_number(jobs, "jobs"),
+            jobs=_threads(jobs),
             max_passes=max_passes,
             progressbar=progressbar,
         )
@@ -427,6 +428,13 @@ def _refuse_conflicts(X, codes):
             )
 
 
+def _threads(jobs):
+    """Number of threads, as joblib counts: -1 is one for each core."""
+    if not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0:
+        raise ValueError(f"jobs must be a whole number of at least 1, or -1, got {jobs!r}.")
+    return effective_n_jobs(int(jobs))
+
+
 def _whole_number(value, name):
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
@@ -437,8 +445,8 @@ def _as_bytes(limit):
     """Bytes of a limit such as 500_000_000, "500 MB" or "4 GiB"."""
     if isinstance(limit, str):
         found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", limit)
-        if found and found[2] in _UNITS:
-            return int(float(found[1]) * _UNITS[found[2]])
+        if found and found[2].lower() in _UNITS:
+            return int(float(found[1]) * _UNITS[found[2].lower()])
     elif isinstance(limit, Real) and not isinstance(limit, bool) and limit > 0:
         return int(limit)
     raise ValueError(

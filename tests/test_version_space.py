@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from bayeskernels.gram import factor_gram
 from bayeskernels.version_space import find_consistent_direction
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("max_updates", [None, 1])
 def test_all_points_are_right(seed, max_updates):
-    """With a single update the perceptron fails and the linear program takes over."""
+    """With a single update the perceptron fails and the support vector machine takes over."""
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((60, 5)) * rng.exponential(size=(60, 1))
     is_positive = features @ rng.standard_normal(5) > 0
@@ -55,3 +56,13 @@ def test_thin_version_space_that_the_perceptron_cannot_find():
 def test_zero_feature_vector():
     with pytest.raises(ValueError, match="Point 1 has a zero feature vector"):
         find_consistent_direction(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([True, False]))
+
+
+def test_random_labels_under_a_smooth_kernel_are_refused_at_once():
+    """The widest direction is within rounding errors; linear programming takes minutes for it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 2))
+    gram = np.exp(-2 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    features = factor_gram(gram).features
+    with pytest.raises(ValueError, match="contradict each other"):
+        find_consistent_direction(features, rng.random(500) < 0.5)

@@ -98,3 +98,16 @@ def test_says_so_when_no_wall_can_be_met():
     walls = make_walls(np.eye(3)[:1], np.ones(1, dtype=bool))
     with pytest.raises(ValueError, match="geodesic"):
         chord_billiard(walls, np.ones(3), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_errors_do_not_grow_in_the_plane(seed):
+    """In two dimensions a flight goes from wall to wall for ever, and errors used to explode."""
+    rng = np.random.default_rng(seed)
+    points, w = rng.standard_normal((3, 2)), rng.standard_normal(2)
+    positive = points @ w > 0
+    geometry = WallGeometry.from_features(points, positive)
+    walls = geometry.with_costs(label_costs(positive, 0.0, 0.0))
+    centre = chord_billiard(walls, w, rng=rng, tolerance=0, max_bounces=5000).centre
+    assert np.isclose(np.linalg.norm(centre), 1.0)
+    assert walls.energy(walls.normals @ centre) == 0.0

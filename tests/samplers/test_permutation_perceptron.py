@@ -97,7 +97,7 @@ def test_seeds():
     assert stats["updates"].equals(first["sample_stats"]["updates"])
 
 
-@pytest.mark.parametrize("options", [{"jobs": 2}, {"memory_limit": 60_000}])
+@pytest.mark.parametrize("options", [{"jobs": 2}, {"jobs": -1}, {"memory_limit": 60_000}])
 def test_jobs_and_memory_do_not_change_the_draws(options):
     X, y = make_data(2)
     # In whole numbers kernel values are exact, whatever BLAS does with other batches.
@@ -270,7 +270,7 @@ def test_bad_input_is_refused_at_once(changes, message):
     [
         ({"permutations": 0}, "permutations must be"),
         ({"permutations": 2.5}, "permutations must be"),
-        ({"jobs": -1}, "jobs must be"),
+        ({"jobs": 0}, "jobs must be"),
         ({"max_passes": True}, "max_passes must be"),
         ({"memory_limit": "4 gigs"}, "memory_limit must be"),
         ({"memory_limit": -5}, "memory_limit must be"),
