@@ -10,6 +10,7 @@ from bayeskernels import (
     samplers,
     testing,
 )
+from bayeskernels import active_set_diagnostics as active_sets
 from bayeskernels.bayes_points import bayes_point
 from bayeskernels.flips import flip_probability
 from bayeskernels.prediction import predict
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "active_learning",
+    "active_sets",
     "bayes_point",
     "data",
     "diagnostics",

@@ -15,12 +15,16 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.features import KernelExpansion
-from bayeskernels.specification import GeneralizedKernelSpecification
+from bayeskernels.specification import (
+    GeneralizedKernelSpecification,
+    LatentClassifierSpecification,
+)
 
 __all__ = [
     "directions",
     "directions_by_chain",
     "drawn_classifiers",
+    "fitc_precisions",
     "flip_rates",
     "output_blocks",
 ]
@@ -66,6 +70,8 @@ def drawn_classifiers(specification, idata):
         )
     if isinstance(specification, GeneralizedKernelSpecification):
         return _drawn_expansions(specification, idata)
+    if isinstance(specification, LatentClassifierSpecification):
+        return _drawn_latents(specification, idata)
     if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
         alpha = _posterior(idata, "alpha")
         support = idata["posterior"]["support"].values
@@ -94,6 +100,33 @@ def _drawn_expansions(specification, idata):
     return w, KernelExpansion(kernel, points, offset=True)
 
 
+def _drawn_latents(specification, idata):
+    """Coordinates of the drawn functions, and the offset as the last one."""
+    w = _posterior(idata, f"{specification.prefix}w")
+    _check_draws(w, (specification.rank,), specification)
+    if specification.feature_map is None:
+        return w, None
+    u = _posterior(idata, f"{specification.prefix}u")
+    return np.concatenate([w, u[..., None]], axis=-1), _WithOffset(specification.feature_map)
+
+
+class _WithOffset:
+    """Coordinates of a feature map, and a constant as the last one."""
+
+    def __init__(self, feature_map):
+        self.feature_map = feature_map
+
+    def __call__(self, X):
+        return _append_ones(self.feature_map(X))
+
+    def at_training(self):
+        return _append_ones(self.feature_map.factor.features)
+
+
+def _append_ones(features):
+    return np.column_stack([features, np.ones(len(features))])
+
+
 def _check_draws(w, shape, specification):
     several = specification.n_classes > 2
     expected = (specification.n_classes, shape[-1]) if several else (shape[-1],)
@@ -113,6 +146,14 @@ def flip_rates(specification, idata):
     if noise.ndim == 2:
         return noise.ravel(), noise.ravel()
     return noise[..., 0].ravel(), noise[..., 1].ravel()
+
+
+def fitc_precisions(specification, idata):
+    """Precision g of each draw, or the one number at which it is fixed, where FITC needs it."""
+    g = specification.fitc_precision
+    if hasattr(g, "get_value"):
+        return np.asarray(g.get_value())
+    return _posterior(idata, g).ravel()
 
 
 def _posterior(idata, name):
@@ -158,6 +199,8 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     features = None
     if X is None and feature_map is specification.feature_map:
         features = feature_map.factor.features
+    elif X is None and isinstance(feature_map, _WithOffset):
+        features = feature_map.at_training()
     points = specification.X if X is None else X
     n_rows = max(1, BLOCK_BYTES // (8 * max(columns.shape)))
     for start in range(0, len(points), n_rows):

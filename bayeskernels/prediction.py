@@ -12,12 +12,18 @@ largest mean output wins, a draw votes for the class with its largest output.
 import numba
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 from scipy.stats import entropy
 
+from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.inputs import as_new_inputs
-from bayeskernels.outputs import flip_rates, output_blocks
-from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
+from bayeskernels.models.gp_probit import rest_variances
+from bayeskernels.outputs import fitc_precisions, flip_rates, output_blocks
+from bayeskernels.specification import (
+    GeneralizedKernelSpecification,
+    LatentClassifierSpecification,
+    specification_of,
+)
 
 __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
@@ -40,13 +46,14 @@ def predict(model, idata, X_new, *, progressbar=True):
     -------
     xarray.Dataset
         With the dims ``obs_new`` and ``class``: ``label`` (the class with most votes; of more than
-        two classes the one with the largest mean output; in a generalized kernel model the more
+        two classes the one with the largest mean output; in models with a smooth link the more
         probable one), ``vote`` (share of the draws that vote
         for a class), ``probability`` (that the label reads so, flips included), ``latent`` (mean
         output of the unit-length classifiers; by class where there are more than two), ``margin``
         (size of the winning mean output divided by the square root of k(x, x), the number by which
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
-        votes, in bits; KGS prints it without its minus sign).
+        votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
+        have ``latent_sd``, the standard deviation of the output.
 
     Examples
     --------
@@ -64,7 +71,10 @@ def predict(model, idata, X_new, *, progressbar=True):
     blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
     if isinstance(specification, GeneralizedKernelSpecification):
-        variables = _probit_prediction(blocks, n, specification.class_names)
+        variables = _link_prediction(blocks, n, specification.class_names, _probit)
+    elif isinstance(specification, LatentClassifierSpecification):
+        link = _link(specification, idata, X_new)
+        variables = _link_prediction(blocks, n, specification.class_names, link)
     elif specification.n_classes == 2:
         rates = flip_rates(specification, idata)
         variables = _two_class_prediction(blocks, n, rates, specification.class_names)
@@ -98,18 +108,39 @@ def _two_class_prediction(blocks, n, rates, class_names):
     }
 
 
-def _probit_prediction(blocks, n, class_names):
+def _link(specification, idata, X_new):
+    """From the slice of a block and its outputs to probabilities of the positive class."""
+    if specification.link == "hinge":
+        return _complete_hinge
+    if specification.fitc_precision is None:
+        return _probit
+    g = fitc_precisions(specification, idata)
+    rest = rest_variances(specification.kernel, specification.feature_map(X_new), X_new)
+    return lambda part, outputs: ndtr(outputs / np.sqrt(1.0 + rest[part, None] / g))
+
+
+def _probit(part, outputs):
+    return ndtr(outputs)
+
+
+def _complete_hinge(part, outputs):
+    return expit(complete_hinge_logit(outputs))
+
+
+def _link_prediction(blocks, n, class_names, link):
     """Average over draws of the probability of each class (GKM, section 3.3)."""
-    votes, positive, latent = np.empty(n), np.empty(n), np.empty(n)
+    votes, positive, latent, spread = (np.empty(n) for _ in range(4))
     for part, outputs in blocks:
         votes[part] = (outputs > 0).mean(axis=1)
-        positive[part] = ndtr(outputs).mean(axis=1)
+        positive[part] = link(part, outputs).mean(axis=1)
         latent[part] = outputs.mean(axis=1)
+        spread[part] = outputs.std(axis=1)
     return {
         "label": ("obs_new", class_names[(positive > 0.5).astype(int)]),
         "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
         "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
         "latent": ("obs_new", latent),
+        "latent_sd": ("obs_new", spread),
         "entropy": ("obs_new", binary_entropy(votes)),
     }
 

@@ -15,6 +15,7 @@ from bayeskernels.kernels import Kernel
 __all__ = [
     "ClassifierSpecification",
     "GeneralizedKernelSpecification",
+    "LatentClassifierSpecification",
     "attach_specification",
     "refuse_second_specification",
     "specification_of",
@@ -149,6 +150,70 @@ class GeneralizedKernelSpecification:
     def is_positive(self):
         """Training labels, shape (n,)."""
         return self.codes == 1
+
+    def require_two_classes(self, what):
+        """Refuse, for a tool of label-noise classifiers that is called ``what``."""
+        raise TypeError(
+            f"{what} is for classifiers under label noise; this is a {self.kind}, whose likelihood "
+            "is smooth: pm.compute_log_likelihood and az.loo work on it as they are."
+        )
+
+
+@dataclass(frozen=True)
+class LatentClassifierSpecification:
+    """A classifier of two classes with a smooth link: f(x) = u + <w, phi(x)>, w and u Gaussian.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the builder.
+    class_names : array of shape (2,)
+        Labels; the second is the positive class.
+    codes : array of int, shape (n,)
+        Training labels as 0 and 1.
+    X : array of shape (n, p)
+        Training inputs, or the Gram matrix where the kernel is precomputed.
+    kernel : Kernel
+    feature_map : FeatureMap or None
+        None where the kernel has random hyperparameters.
+    outputs : TensorVariable
+        Outputs f as a graph of the model's variables.
+    link : {"probit", "hinge"}
+        From outputs to the probability of the positive class; ``hinge`` is the complete form.
+    fitc_precision : SharedVariable, str or None
+        Where outputs have an independent rest (FITC), the precision g by which its variance
+        k(x, x) - |phi(x)|^2 is divided: the model's data, or the name of its posterior draws.
+    prefix : str
+        What precedes the names of variables where the model is a named or nested one.
+    """
+
+    kind: str
+    class_names: np.ndarray
+    codes: np.ndarray = field(repr=False)
+    X: np.ndarray = field(repr=False)
+    kernel: Kernel
+    feature_map: FeatureMap | None = field(repr=False)
+    outputs: object = field(repr=False)
+    link: str
+    fitc_precision: object = field(default=None, repr=False)
+    prefix: str = ""
+
+    noise = None
+
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def is_positive(self):
+        """Training labels, shape (n,)."""
+        return self.codes == 1
+
+    @property
+    def rank(self):
+        """Number of coordinates of w."""
+        return len(self.X) if self.feature_map is None else self.feature_map.rank
 
     def require_two_classes(self, what):
         """Refuse, for a tool of label-noise classifiers that is called ``what``."""

@@ -1,7 +1,17 @@
 """Models of the zoo: each builder returns (or adds to) a ``pm.Model``."""
 
 from bayeskernels.models.bayes_point_machine import bayes_point_machine
+from bayeskernels.models.bayesian_svm import bayesian_svm
 from bayeskernels.models.generalized_kernel_model import generalized_kernel_model
+from bayeskernels.models.gp_probit import gp_probit
 from bayeskernels.models.label_noise_classifier import label_noise_classifier
+from bayeskernels.models.sparse_gp_classifier import sparse_gp_classifier
 
-__all__ = ["bayes_point_machine", "generalized_kernel_model", "label_noise_classifier"]
+__all__ = [
+    "bayes_point_machine",
+    "bayesian_svm",
+    "generalized_kernel_model",
+    "gp_probit",
+    "label_noise_classifier",
+    "sparse_gp_classifier",
+]

@@ -25,7 +25,7 @@ from bayeskernels.specification import (
     refuse_second_specification,
 )
 
-__all__ = ["generalized_kernel_model", "mean_distance_kernel"]
+__all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
 
 #: Defaults of the paper (section 5.1): shapes and rates of the precisions, twice as it writes them.
 G_PRIOR = (2.0, 0.05)
@@ -116,6 +116,24 @@ def generalized_kernel_model(
     >>> sorted(idata.posterior.data_vars)
     ['beta', 'eta', 'g', 'gamma', 'u']
     """
+    return build_generalized_kernel_model(
+        "generalized_kernel_model",
+        X,
+        y,
+        kernel=kernel,
+        max_active=max_active,
+        sparse=sparse,
+        bias=bias,
+        g=g,
+        eta=eta,
+        inclusion=inclusion,
+    )
+
+
+def build_generalized_kernel_model(
+    kind, X, y, *, kernel, max_active, sparse, bias, g, eta, inclusion
+):
+    """Put the model into the one in context, or into a new one; ``kind`` is the builder's name."""
     X, columns, kernel = read_inputs(X, kernel, bias, default=mean_distance_kernel)
     classes = as_two_classes(y, len(X))
     n = len(X)
@@ -150,7 +168,7 @@ def generalized_kernel_model(
         attach_specification(
             model,
             GeneralizedKernelSpecification(
-                kind="generalized_kernel_model",
+                kind=kind,
                 class_names=classes.names,
                 codes=classes.codes,
                 X=X,

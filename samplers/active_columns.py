@@ -4,8 +4,9 @@ With :math:`K_\gamma` the kernel columns of the k active points, :math:`L L^T = 
 and :math:`V = K_\gamma L^{-T}`, Silverman's prior makes the predictor :math:`f = u + V z / \sqrt g`
 with :math:`z \sim N(0, I)`. The marginal covariance of the working response s (GKM, equation (8))
 is then :math:`Q = I + 1 1^T / \eta + V V^T / g`, and nothing squares the condition of K as equation
-(11) does. A birth appends one column to V (a step of a pivoted Cholesky factorisation), a death
-rotates the others until one column can be dropped.
+(11) does. Any orthonormal basis will do: L need not be triangular. A birth appends one column to V
+(a step of a pivoted Cholesky factorisation), a death reflects the others until one column can be
+dropped, and :math:`T = L^{-1}` is carried along, whose columns are the directions that deaths need.
 
 In the coordinates W = (1 / sqrt(eta), V / sqrt(g)) all that a proposal needs is the inverse of
 :math:`M = I + W^T W` and :math:`b = W^T s`: O(n k) for a birth, O(k^2) for a death.
@@ -26,12 +27,17 @@ __all__ = [
     "death_direction",
     "death_gain",
     "new_direction",
+    "new_products",
     "prepare",
     "products",
     "rebuild",
+    "reflect_coefficients",
     "remove",
-    "truncate",
+    "whitened_column",
 ]
+
+#: Pivots (squared, relative to the diagonal) below which products are computed the long way.
+SMALL_PIVOT = 1e-3
 
 _JIT = {
     "cache": True,
@@ -57,8 +63,8 @@ class ActiveColumns(NamedTuple):
         A permutation: rows of ``kernel`` in use, then free ones.
     V : array of shape (k_max, n)
         Whitened columns, as rows.
-    L : array of shape (k_max, k_max)
-        Lower triangular factor.
+    T : array of shape (k_max, k_max)
+        Inverse of L: V = T K_gamma' as rows.
     gram : array of shape (k_max + 1, k_max + 1)
         Inner products of (1, V).
     inverse : array of shape (k_max + 1, k_max + 1)
@@ -75,7 +81,7 @@ class ActiveColumns(NamedTuple):
     kernel: np.ndarray
     stored: np.ndarray
     V: np.ndarray
-    L: np.ndarray
+    T: np.ndarray
     gram: np.ndarray
     inverse: np.ndarray
     response: np.ndarray
@@ -91,7 +97,7 @@ class ActiveColumns(NamedTuple):
             kernel=np.zeros((k_max, n)),
             stored=np.arange(k_max),
             V=np.zeros((k_max, n)),
-            L=np.zeros((k_max, k_max)),
+            T=np.zeros((k_max, k_max)),
             gram=np.zeros((k_max + 1, k_max + 1)),
             inverse=np.zeros((k_max + 1, k_max + 1)),
             response=np.zeros(k_max + 1),
@@ -126,14 +132,13 @@ def prepare(state, s, g, eta):
 
 
 @numba.njit(**_JIT)
-def new_direction(state, point, column, diagonal, without, v, c):
-    """Whitened column of a further point; returns its pivot.
+def _coordinates(state, point, diagonal, without, c):
+    """C becomes the coordinates of a point in V; returns the pivot of a step that adds it.
 
     ``without`` is a unit vector in the coordinates of V that is left out (of a point about to
-    die), or empty. c becomes the coordinates of the point in V.
+    die), or empty.
     """
     k = state.size[0]
-    n = len(column)
     for a in range(k):
         c[a] = state.V[a, point]
     if len(without) > 0:
@@ -145,17 +150,29 @@ def new_direction(state, point, column, diagonal, without, v, c):
     left = diagonal * (1.0 + ACTIVE_JITTER)
     for a in range(k):
         left -= c[a] * c[a]
-    pivot = math.sqrt(max(left, diagonal * ACTIVE_JITTER))
-    for i in range(n):
-        v[i] = column[i]
-    for a in range(k):
-        weight = c[a]
-        for i in range(n):
-            v[i] -= weight * state.V[a, i]
-    scale = 1.0 / pivot
-    for i in range(n):
-        v[i] *= scale
+    return math.sqrt(max(left, diagonal * ACTIVE_JITTER))
+
+
+@numba.njit(**_JIT)
+def new_direction(state, point, column, diagonal, without, v, c):
+    """Whitened column v of a further point; returns its pivot. c becomes its coordinates in V.
+
+    ``without`` is a unit vector in the coordinates of V that is left out (of a point about to
+    die), or empty.
+    """
+    pivot = _coordinates(state, point, diagonal, without, c)
+    whitened_column(state, column, c, pivot, v)
     return pivot
+
+
+@numba.njit(**_JIT)
+def whitened_column(state, column, c, pivot, v):
+    """Whitened column v of a point from its coordinates in V."""
+    k = state.size[0]
+    known = np.dot(c[:k], state.V[:k])
+    scale = 1.0 / pivot
+    for i in range(len(v)):
+        v[i] = (column[i] - known[i]) * scale
 
 
 @numba.njit(**_JIT)
@@ -168,13 +185,40 @@ def products(state, v, s, m):
         own += v[i] * v[i]
         total += v[i]
         with_s += v[i] * s[i]
+    k = state.size[0]
     m[0] = total
-    for a in range(state.size[0]):
-        product = 0.0
-        for i in range(len(v)):
-            product += v[i] * state.V[a, i]
-        m[a + 1] = product
+    m[1 : k + 1] = np.dot(state.V[:k], v)
     return own, with_s
+
+
+@numba.njit(**_JIT)
+def new_products(state, point, column, diagonal, without, s, v, c, m):
+    """What :func:`products` finds for the whitened column of a further point, in one pass over V.
+
+    Returns its pivot and its products with itself and with s. The column itself is not needed to
+    judge a proposal: its products follow from those of the kernel column and the Gram matrix. Only
+    where the pivot is small, and the difference of large numbers would be left, is it computed.
+    """
+    k = state.size[0]
+    pivot = _coordinates(state, point, diagonal, without, c)
+    if pivot * pivot < SMALL_PIVOT * diagonal:
+        whitened_column(state, column, c, pivot, v)
+        own, with_s = products(state, v, s, m)
+        return pivot, own, with_s
+    own, with_s = products(state, column, s, m)
+    total = 0.0
+    for a in range(k):
+        own -= 2.0 * c[a] * m[a + 1]
+        with_s -= c[a] * state.response[a + 1] / state.scales[1]
+        total += c[a] * state.gram[0, a + 1]
+    m[0] = (m[0] - total) / pivot
+    for a in range(k):
+        row = 0.0
+        for e in range(k):
+            row += state.gram[a + 1, e + 1] * c[e]
+        own += c[a] * row
+        m[a + 1] = (m[a + 1] - row) / pivot
+    return pivot, own / (pivot * pivot), with_s / pivot
 
 
 @numba.njit(**_JIT)
@@ -184,13 +228,16 @@ def birth_gain(state, inverse, own, with_s, m):
     g_scale = state.scales[1]
     schur = 1.0 + own * g_scale * g_scale
     residual = with_s * g_scale
+    weights = np.empty(k + 1)
+    weights[0] = m[0] * state.scales[0] * g_scale
+    for a in range(k):
+        weights[a + 1] = m[a + 1] * g_scale * g_scale
     for a in range(k + 1):
         row = 0.0
         for c in range(k + 1):
-            row += inverse[a, c] * m[c] * state.scales[min(c, 1)]
-        weight = m[a] * state.scales[min(a, 1)] * g_scale
-        schur -= weight * row * g_scale
-        residual -= state.response[a] * row * g_scale
+            row += inverse[a, c] * weights[c]
+        schur -= weights[a] * row
+        residual -= state.response[a] * row
     schur = max(schur, 1.0)
     return -0.5 * math.log(schur) + 0.5 * residual * residual / schur
 
@@ -199,16 +246,9 @@ def birth_gain(state, inverse, own, with_s, m):
 def death_direction(state, slot, t):
     """T becomes the unit vector of V's coordinates that only the point in ``slot`` needs."""
     k = state.size[0]
-    L = state.L
     length = 0.0
     for a in range(k):
-        if a < slot:
-            t[a] = 0.0
-            continue
-        value = 1.0 if a == slot else 0.0
-        for c in range(slot, a):
-            value -= L[a, c] * t[c]
-        t[a] = value / L[a, a]
+        t[a] = state.T[a, slot]
         length += t[a] * t[a]
     scale = 1.0 / math.sqrt(length)
     for a in range(k):
@@ -245,25 +285,35 @@ def append(state, point, column, v, c, pivot, own, with_s, m):
     for i in range(n):
         state.kernel[row_in_store, i] = column[i]
         state.V[k, i] = v[i]
+    # Inverse of a factor with one more row.
     for a in range(k):
-        state.L[k, a] = c[a]
-        state.L[a, k] = 0.0
-    state.L[k, k] = pivot
+        state.T[a, k] = 0.0
+        state.T[k, a] = 0.0
+    for a in range(k):
+        weight = c[a] / pivot
+        for e in range(k):
+            state.T[k, e] -= weight * state.T[a, e]
+    state.T[k, k] = 1.0 / pivot
     # Inverse of a matrix with one more row: block formula.
     schur = 1.0 + own * g_scale * g_scale
+    weights = np.empty(k + 1)
+    weights[0] = m[0] * state.scales[0] * g_scale
+    for a in range(k):
+        weights[a + 1] = m[a + 1] * g_scale * g_scale
     row = np.empty(k + 1)
     for a in range(k + 1):
         value = 0.0
         for e in range(k + 1):
-            value += state.inverse[a, e] * m[e] * state.scales[min(e, 1)]
-        row[a] = value * g_scale
-        schur -= m[a] * state.scales[min(a, 1)] * g_scale * row[a]
+            value += state.inverse[a, e] * weights[e]
+        row[a] = value
+        schur -= weights[a] * value
     schur = max(schur, 1.0)
     for a in range(k + 1):
+        share = row[a] / schur
         for e in range(k + 1):
-            state.inverse[a, e] += row[a] * row[e] / schur
-        state.inverse[a, k + 1] = -row[a] / schur
-        state.inverse[k + 1, a] = -row[a] / schur
+            state.inverse[a, e] += share * row[e]
+        state.inverse[a, k + 1] = -share
+        state.inverse[k + 1, a] = -share
         state.gram[a, k + 1] = m[a]
         state.gram[k + 1, a] = m[a]
     state.inverse[k + 1, k + 1] = 1.0 / schur
@@ -275,18 +325,60 @@ def append(state, point, column, v, c, pivot, own, with_s, m):
 
 
 @numba.njit(**_JIT)
-def _rotate(matrix, n_rows, n_columns, p, cosine, sine):
-    """Turn rows p and p + 1, then columns p and p + 1, of a symmetric matrix."""
-    for e in range(n_columns):
-        first = matrix[p, e]
-        second = matrix[p + 1, e]
-        matrix[p, e] = cosine * first + sine * second
-        matrix[p + 1, e] = cosine * second - sine * first
-    for e in range(n_rows):
-        first = matrix[e, p]
-        second = matrix[e, p + 1]
-        matrix[e, p] = cosine * first + sine * second
-        matrix[e, p + 1] = cosine * second - sine * first
+def _reflect(matrix, k, h, work):
+    """Reflect a symmetric matrix from both sides, its first row and column excepted.
+
+    (I - h h') A (I - h h') = A - h w' - w h' with w = A h - (h' A h / 2) h, for h'h = 2.
+    """
+    half = 0.0
+    for a in range(k + 1):
+        value = 0.0
+        for e in range(k):
+            value += matrix[a, e + 1] * h[e]
+        work[a] = value
+        if a > 0:
+            half += 0.5 * h[a - 1] * value
+    for a in range(k):
+        work[a + 1] -= half * h[a]
+    for e in range(k):
+        matrix[0, e + 1] -= work[0] * h[e]
+        matrix[e + 1, 0] = matrix[0, e + 1]
+    for a in range(k):
+        weight = h[a]
+        other = work[a + 1]
+        for e in range(k):
+            matrix[a + 1, e + 1] -= weight * work[e + 1] + other * h[e]
+
+
+@numba.njit(**_JIT)
+def _mirror(state, slot):
+    """Normal of length sqrt(2) of the reflection that takes a death's direction to the last axis.
+
+    To that of its two ends which is farther away, for accuracy.
+    """
+    k = state.size[0]
+    h = np.empty(k)
+    death_direction(state, slot, h)
+    h[k - 1] += 1.0 if h[k - 1] >= 0.0 else -1.0
+    length = 0.0
+    for a in range(k):
+        length += h[a] * h[a]
+    scale = math.sqrt(2.0 / length)
+    for a in range(k):
+        h[a] *= scale
+    return h
+
+
+@numba.njit(**_JIT)
+def reflect_coefficients(state, slot, z):
+    """Whitened coefficients as :func:`remove` will need them; the last is then to be dropped."""
+    k = state.size[0]
+    h = _mirror(state, slot)
+    along = 0.0
+    for a in range(k):
+        along += h[a] * z[a]
+    for a in range(k):
+        z[a] -= along * h[a]
 
 
 @numba.njit(**_JIT)
@@ -294,83 +386,88 @@ def remove(state, slot):
     """Make the point in ``slot`` inactive."""
     k = state.size[0]
     n = state.V.shape[1]
-    L = state.L
-    for q in range(slot + 1, k):
-        p = q - 1
-        length = math.hypot(L[q, p], L[q, q])
-        cosine = L[q, p] / length
-        sine = L[q, q] / length
-        for a in range(q, k):
-            first = L[a, p]
-            second = L[a, q]
-            L[a, p] = cosine * first + sine * second
-            L[a, q] = cosine * second - sine * first
-        for i in range(n):
-            first = state.V[p, i]
-            second = state.V[q, i]
-            state.V[p, i] = cosine * first + sine * second
-            state.V[q, i] = cosine * second - sine * first
-        _rotate(state.gram, k + 1, k + 1, p + 1, cosine, sine)
-        _rotate(state.inverse, k + 1, k + 1, p + 1, cosine, sine)
-        first = state.response[p + 1]
-        second = state.response[q + 1]
-        state.response[p + 1] = cosine * first + sine * second
-        state.response[q + 1] = cosine * second - sine * first
-    last = state.inverse[k, k]
+    h = _mirror(state, slot)
+    work = np.zeros(max(n, k + 1))
+    # In blocks that fit into the cache, as each is read twice.
+    for start in range(0, n, 128):
+        stop = min(start + 128, n)
+        for a in range(k):
+            for i in range(start, stop):
+                work[i] += h[a] * state.V[a, i]
+        for a in range(k):
+            for i in range(start, stop):
+                state.V[a, i] -= h[a] * work[i]
+    work[:k] = 0.0
     for a in range(k):
-        weight = state.inverse[a, k] / last
         for e in range(k):
-            state.inverse[a, e] -= weight * state.inverse[k, e]
+            work[e] += h[a] * state.T[a, e]
+    for a in range(k):
+        for e in range(k):
+            state.T[a, e] -= h[a] * work[e]
+    _reflect(state.gram, k, h, work)
+    _reflect(state.inverse, k, h, work)
+    along = 0.0
+    for a in range(k):
+        along += h[a] * state.response[a + 1]
+    for a in range(k):
+        state.response[a + 1] -= along * h[a]
+    _drop_last(state)
     state.is_active[state.points[slot]] = False
     freed = state.stored[slot]
     for q in range(slot + 1, k):
         state.points[q - 1] = state.points[q]
         state.stored[q - 1] = state.stored[q]
-        for a in range(q):
-            L[q - 1, a] = L[q, a]
-        L[q - 1, q] = 0.0
+        for a in range(k - 1):
+            state.T[a, q - 1] = state.T[a, q]
     state.points[k - 1] = -1
     state.stored[k - 1] = freed
+
+
+@numba.njit(**_JIT)
+def _drop_last(state):
+    """Take the last direction out of the inverse of M, and count one point less."""
+    k = state.size[0]
+    last = state.inverse[k, k]
+    for a in range(k):
+        weight = state.inverse[a, k] / last
+        for e in range(k):
+            state.inverse[a, e] -= weight * state.inverse[k, e]
     state.size[0] = k - 1
 
 
 @numba.njit(**_JIT)
-def truncate(state, k, inverse):
-    """Take back the points that came after the first k; ``inverse`` is what it was before."""
-    for a in range(k, state.size[0]):
-        state.is_active[state.points[a]] = False
-        state.points[a] = -1
-    state.size[0] = k
-    state.inverse[: k + 1, : k + 1] = inverse
-
-
-@numba.njit(**_JIT)
 def rebuild(state, diagonal):
-    """Recompute V, L and the Gram matrix from the kernel columns, against drift.
+    """Recompute V, T and the Gram matrix from the kernel columns, against drift.
 
     :func:`prepare` has to follow.
     """
     k = state.size[0]
     n = state.V.shape[1]
+    c = np.empty(k)
     for a in range(k):
         column = state.kernel[state.stored[a]]
         point = state.points[a]
         left = diagonal[point] * (1.0 + ACTIVE_JITTER)
-        for c in range(a):
-            state.L[a, c] = state.V[c, point]
-            left -= state.L[a, c] * state.L[a, c]
-            state.L[c, a] = 0.0
+        for e in range(a):
+            c[e] = state.V[e, point]
+            left -= c[e] * c[e]
         pivot = math.sqrt(max(left, diagonal[point] * ACTIVE_JITTER))
-        state.L[a, a] = pivot
         for i in range(n):
             state.V[a, i] = column[i]
-        for c in range(a):
-            weight = state.L[a, c]
+        for e in range(k):
+            state.T[a, e] = 0.0
+        for e in range(a):
+            weight = c[e]
             for i in range(n):
-                state.V[a, i] -= weight * state.V[c, i]
+                state.V[a, i] -= weight * state.V[e, i]
+            for b in range(a):
+                state.T[a, b] -= weight * state.T[e, b]
         scale = 1.0 / pivot
         for i in range(n):
             state.V[a, i] *= scale
+        for b in range(a):
+            state.T[a, b] *= scale
+        state.T[a, a] = scale
     V = state.V[:k]
     state.gram[1 : k + 1, 1 : k + 1] = np.dot(V, V.T)
     for a in range(k):

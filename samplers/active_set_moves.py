@@ -1,9 +1,16 @@
 r"""Births, deaths and swaps of active points, given the working response (GKM, step (c)).
 
 Coefficients and offset are integrated out, so a move is accepted by the ratio of the marginal
-densities :math:`p(s \mid \gamma)`, of the priors and of the proposal probabilities. Beside the
-paper's moves of one point there are births and deaths of whole blocks, which a chain with far too
-many active points needs on its way down.
+densities :math:`p(s \mid \gamma)`, of the priors and of the proposal probabilities.
+
+A response that was drawn with many active points is explained by few only badly, so given s the
+size of the set moves slowly however often it is proposed. Beside the paper's moves there are
+therefore *windows*, which leave the response out and judge by the labels themselves. All points are
+put into a random order that begins with the active ones, and the size of the set is drawn afresh
+from a window of sizes that contains the present one, by its conditional probabilities given the
+order. A new point comes with its own whitened coefficient, drawn from a Gaussian that one step of
+Newton's method finds, and a death takes its coefficient along. Nothing is rejected. The window lies
+around the present size at random, as likely where it is as it would be seen from any size in it.
 
 Points to be born come from a list drawn in advance, uniformly from all points; those that are
 active already are skipped, which makes the choice uniform among the inactive ones. Their kernel
@@ -23,19 +30,31 @@ from bayeskernels.samplers.active_columns import (
     death_direction,
     death_gain,
     new_direction,
+    new_products,
     products,
+    reflect_coefficients,
     remove,
-    truncate,
+    whitened_column,
 )
+from bayeskernels.samplers.probit_response import label_terms
 
-__all__ = ["BIRTH", "BLOCK_BIRTH", "BLOCK_DEATH", "DEATH", "SWAP", "move_blocks", "move_points"]
+__all__ = [
+    "BIRTH",
+    "DEATH",
+    "SWAP",
+    "WINDOW",
+    "move_points",
+    "move_window",
+]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+_JIT = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"nsz", "contract", "reassoc"},
+}
 
-BIRTH, DEATH, SWAP, BLOCK_BIRTH, BLOCK_DEATH = range(5)
-
-#: Block sizes are powers of two, from 2 to this power.
-LARGEST_POWER = 5
+BIRTH, DEATH, SWAP, WINDOW = range(4)
 
 
 @numba.njit(**_JIT)
@@ -44,25 +63,6 @@ def _next_candidate(is_active, pool, used):
     while used < len(pool) and is_active[pool[used]]:
         used += 1
     return used
-
-
-@numba.njit(**_JIT)
-def _has_candidates(is_active, pool, used, wanted):
-    """Whether the rest of the pool has at least ``wanted`` different points that are inactive."""
-    marked = np.empty(wanted, dtype=np.int64)
-    found = 0
-    for i in range(used, len(pool)):
-        if found == wanted:
-            break
-        if is_active[pool[i]]:
-            continue
-        is_new = True
-        for j in range(found):
-            is_new = is_new and marked[j] != pool[i]
-        if is_new:
-            marked[found] = pool[i]
-            found += 1
-    return found == wanted
 
 
 @numba.njit(**_JIT)
@@ -90,7 +90,7 @@ def move_points(
         Log-probability of a set by its size.
     n_proposals : int
     rng : numpy.random.Generator
-    counts : array of int, shape (5, 2)
+    counts : array of int, shape (4, 2)
         Proposed and accepted moves of each kind, added to.
 
     Returns
@@ -134,8 +134,9 @@ def move_points(
         if kind != DEATH:
             point = pool[candidate]
             column = columns[candidate]
-            pivot = new_direction(state, point, column, diagonal[point], without, v, c)
-            own, with_s = products(state, v, s, m)
+            pivot, own, with_s = new_products(
+                state, point, column, diagonal[point], without, s, v, c, m
+            )
             if kind == BIRTH:
                 log_ratio += birth_gain(state, state.inverse, own, with_s, m)
             else:
@@ -151,127 +152,184 @@ def move_points(
             log_ratio += math.log(birth[k - 1] * k / (death[k] * (n - k + 1)))
         if math.log(1.0 - rng.random()) < log_ratio:
             counts[kind, 1] += 1
+            if kind != DEATH:
+                whitened_column(state, column, c, pivot, v)
+            if kind == SWAP:
+                reflect_coefficients(state, slot, c)
+                reflect_coefficients(state, slot, m[1:])
             if kind != BIRTH:
                 remove(state, slot)
-            if kind == SWAP:
-                pivot = new_direction(state, point, column, diagonal[point], nothing, v, c)
-                own, with_s = products(state, v, s, m)
             if kind != DEATH:
                 append(state, point, column, v, c, pivot, own, with_s, m)
     return used, 0
 
 
 @numba.njit(**_JIT)
-def move_blocks(state, s, pool, columns, diagonal, used, log_prior, n_proposals, rng, counts):
-    """Propose births and deaths of blocks, as often the one as the other.
-
-    Parameters and results are those of :func:`move_points`.
-    """
-    n = len(s)
-    for proposal in range(n_proposals):
-        wanted = min(2**LARGEST_POWER, n - state.size[0])
-        if not _has_candidates(state.is_active, pool, used, wanted):
-            return used, n_proposals - proposal
-        size = 2 ** (1 + int(rng.random() * LARGEST_POWER))
-        if rng.random() < 0.5:
-            counts[BLOCK_BIRTH, 0] += 1
-            used, accepted = _block_birth(
-                state, s, size, pool, columns, diagonal, used, log_prior, rng
-            )
-            counts[BLOCK_BIRTH, 1] += accepted
-        else:
-            counts[BLOCK_DEATH, 0] += 1
-            counts[BLOCK_DEATH, 1] += _block_death(state, size, log_prior, n, rng)
-    return used, 0
+def _log_size_weight(log_prior, n, k):
+    """Log-probability of a set of k points, shared out among the orders that begin with it."""
+    return log_prior[k] - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
 @numba.njit(**_JIT)
-def _log_choose(n, k):
-    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
-
-
-@numba.njit(**_JIT)
-def _block_birth(state, s, size, pool, columns, diagonal, used, log_prior, rng):
-    """Append points one after the other, and take all of them back unless they are accepted."""
-    n = len(s)
-    k = state.size[0]
-    k_max = len(state.points)
-    if k + size > k_max or k + size > n:
-        return used, False
-    v = np.empty(n)
-    c = np.empty(k_max)
-    m = np.empty(k_max + 1)
-    nothing = np.empty(0)
-    before = state.inverse[: k + 1, : k + 1].copy()
-    log_ratio = log_prior[k + size] - log_prior[k]
-    log_ratio += _log_choose(n - k, size) - _log_choose(k + size, size)
-    for _ in range(size):
-        used = _next_candidate(state.is_active, pool, used)
-        point = pool[used]
-        column = columns[used]
-        pivot = new_direction(state, point, column, diagonal[point], nothing, v, c)
-        own, with_s = products(state, v, s, m)
-        log_ratio += birth_gain(state, state.inverse, own, with_s, m)
-        append(state, point, column, v, c, pivot, own, with_s, m)
-        used += 1
-    if math.log(1.0 - rng.random()) < log_ratio:
-        return used, True
-    truncate(state, k, before)
-    return used, False
-
-
-@numba.njit(**_JIT)
-def _block_death(state, size, log_prior, n, rng):
-    """Let several points die at once; nothing is moved unless they do."""
-    k = state.size[0]
-    if k < size:
-        return False
+def _draw_slots(k, wanted, rng):
+    """Different slots in random order."""
     slots = np.arange(k)
-    for a in range(size):
+    for a in range(wanted):
         e = a + int(rng.random() * (k - a))
         slots[a], slots[e] = slots[e], slots[a]
-    chosen = np.sort(slots[:size])
-    T = _directions_of(state, chosen)
-    coordinates = np.ascontiguousarray(state.inverse[: k + 1, 1 : k + 1])
-    X = np.dot(coordinates, T)
-    C = np.dot(T.T, X[1:])
-    lost = np.dot(X.T, state.response[: k + 1])
-    log_determinant = 2.0 * np.log(np.diag(np.linalg.cholesky(C))).sum()
-    log_ratio = -0.5 * log_determinant - 0.5 * np.dot(lost, np.linalg.solve(C, lost))
-    log_ratio += log_prior[k - size] - log_prior[k]
-    log_ratio += _log_choose(k, size) - _log_choose(n - k + size, size)
-    if math.log(1.0 - rng.random()) < log_ratio:
-        for e in range(size - 1, -1, -1):
-            remove(state, chosen[e])
-        return True
-    return False
+    return slots[:wanted]
 
 
 @numba.njit(**_JIT)
-def _directions_of(state, chosen):
-    """Orthonormal basis of the directions of V that only the chosen slots need, (k, size)."""
+def _draw_index(log_weights, rng):
+    weights = np.exp(log_weights - log_weights.max())
+    level = rng.random() * weights.sum()
+    index = 0
+    while index < len(weights) - 1 and level >= weights[index]:
+        level -= weights[index]
+        index += 1
+    return index
+
+
+@numba.njit(**_JIT)
+def _directions_of(state, slots):
+    """Orthonormal basis, (k, size): the first j span what only the first j slots need of V."""
     k = state.size[0]
-    size = len(chosen)
-    L = state.L
-    T = np.zeros((k, size))
+    size = len(slots)
+    # One direction after the other along rows, for the sake of the cache.
+    D = np.empty((size, k))
     for e in range(size):
-        for a in range(chosen[e], k):
-            value = 1.0 if a == chosen[e] else 0.0
-            for c in range(chosen[e], a):
-                value -= L[a, c] * T[c, e]
-            T[a, e] = value / L[a, a]
+        for a in range(k):
+            D[e, a] = state.T[a, slots[e]]
         # Gram-Schmidt, twice for the sake of rounding errors.
         for _ in range(2):
             for d in range(e):
                 product = 0.0
                 for a in range(k):
-                    product += T[a, d] * T[a, e]
+                    product += D[d, a] * D[e, a]
                 for a in range(k):
-                    T[a, e] -= product * T[a, d]
+                    D[e, a] -= product * D[d, a]
         length = 0.0
         for a in range(k):
-            length += T[a, e] * T[a, e]
+            length += D[e, a] * D[e, a]
         scale = 1.0 / math.sqrt(length)
         for a in range(k):
-            T[a, e] *= scale
-    return T
+            D[e, a] *= scale
+    return np.ascontiguousarray(D.T)
+
+
+@numba.njit(**_JIT)
+def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, log_prior, rng):
+    """Draw the size of the active set from a window, with the working response integrated out.
+
+    The path of predictors from the smallest set of the window to the largest is drawn first:
+    downwards from the present one each death takes its coefficient along, upwards coefficients are
+    drawn from Newton's Gaussians. Then every size has the weight of its set, coefficients and
+    labels, times the probability of having drawn the rest of the path above it.
+
+    Parameters
+    ----------
+    state : ActiveColumns
+        With inverse and response for s and whatever scales; they stay consistent.
+    s : array of shape (n,)
+        Has to be drawn anew afterwards.
+    f : array of shape (n,)
+        Predictor, updated in place.
+    z : array of shape (k_max,)
+        Whitened coefficients, updated in place.
+    g : float
+    positive : array of bool, shape (n,)
+    born : array of int
+        Inactive points in the order in which they might become active.
+    columns : array of shape (len(born), n)
+        Their kernel columns.
+    diagonal : array of shape (n,)
+    n_deaths : int
+        How many sizes of the window lie below the present one.
+    log_prior : array of shape (k_max + 1,)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    bool
+        Whether the size changed.
+    """
+    n = len(f)
+    k = state.size[0]
+    k_max = len(state.points)
+    scale = 1.0 / math.sqrt(g)
+    n_births = len(born)
+    path = np.empty((n_deaths + n_births + 1, n))
+    log_weights = np.empty(n_deaths + n_births + 1)
+    slope = np.empty(n)
+    bend = np.empty(n)
+    slots = _draw_slots(k, n_deaths, rng)
+    log_share = 0.0
+    path[n_deaths] = f
+    if n_deaths > 0:
+        D = np.ascontiguousarray(_directions_of(state, slots).T)
+        lost = np.dot(D, state.V[:k])
+        along = np.dot(D, z[:k])
+        for a in range(n_deaths):
+            j = n_deaths - a - 1
+            for i in range(n):
+                path[j, i] = path[j + 1, i] - scale * along[a] * lost[a, i]
+            log_weights[j] = label_terms(path[j], positive, slope, bend)
+            mean, precision = _newton_step(lost[a], scale, slope, bend)
+            log_share -= _log_prior_over_proposal(along[a], mean, precision)
+            log_weights[j] += log_share + _log_size_weight(log_prior, n, k - a - 1)
+    log_weights[n_deaths] = label_terms(f, positive, slope, bend)
+    log_weights[n_deaths] += _log_size_weight(log_prior, n, k)
+    coordinates = np.empty((n_births, k_max))
+    pivots = np.empty(n_births)
+    nothing = np.empty(0)
+    log_share = 0.0
+    for a in range(n_births):
+        point = born[a]
+        v = state.V[k + a]
+        pivots[a] = new_direction(
+            state, point, columns[a], diagonal[point], nothing, v, coordinates[a]
+        )
+        mean, precision = _newton_step(v, scale, slope, bend)
+        new = mean + rng.standard_normal() / math.sqrt(precision)
+        j = n_deaths + a + 1
+        for i in range(n):
+            path[j, i] = path[j - 1, i] + scale * new * v[i]
+        z[k + a] = new
+        log_share += _log_prior_over_proposal(new, mean, precision)
+        log_weights[j] = label_terms(path[j], positive, slope, bend)
+        log_weights[j] += log_share + _log_size_weight(log_prior, n, k + a + 1)
+        # Counted for the time being: the next column has to be orthogonal to this one.
+        state.size[0] += 1
+    state.size[0] = k
+    index = _draw_index(log_weights, rng)
+    new_size = k - n_deaths + index
+    f[:] = path[index]
+    m = np.empty(k_max + 1)
+    for a in range(new_size - k):
+        v = state.V[k + a]
+        own, with_s = products(state, v, s, m)
+        append(state, born[a], columns[a], v, coordinates[a], pivots[a], own, with_s, m)
+    dying = np.sort(slots[: max(k - new_size, 0)])
+    for a in range(len(dying) - 1, -1, -1):
+        reflect_coefficients(state, dying[a], z)
+        remove(state, dying[a])
+    return new_size != k
+
+
+@numba.njit(**_JIT)
+def _newton_step(v, scale, slope, bend):
+    """Mean and precision of the coefficient of v, by one step of Newton's method from zero."""
+    gradient = 0.0
+    curvature = 0.0
+    for i in range(len(v)):
+        gradient += v[i] * slope[i]
+        curvature += v[i] * v[i] * bend[i]
+    precision = 1.0 + scale * scale * curvature
+    return scale * gradient / precision, precision
+
+
+@numba.njit(**_JIT)
+def _log_prior_over_proposal(z, mean, precision):
+    """Log-ratio of the standard normal density of a coefficient to that of its proposal."""
+    return -0.5 * z * z + 0.5 * precision * (z - mean) ** 2 - 0.5 * math.log(precision)

@@ -8,8 +8,9 @@ One sweep, in an order that keeps the posterior:
 3. offset and coefficients given s;
 4. their precisions eta and g given them. The paper's step (b) has these before 3, which is wrong
    once 2 has integrated the coefficients out; its appendix has the right order;
-5. g once more along the other direction, with whitened coefficients fixed and s integrated out,
-   and s afresh. Between them 4 and 5 mix where each alone would hardly move.
+5. g once more along the other direction, with whitened coefficients fixed and s integrated out.
+   Between them 4 and 5 mix where each alone would hardly move;
+6. the size of the set with s integrated out and the coefficients explicit, then s afresh.
 """
 
 import math
@@ -27,7 +28,7 @@ from bayeskernels.samplers.active_columns import (
     products,
     rebuild,
 )
-from bayeskernels.samplers.active_set_moves import move_blocks, move_points
+from bayeskernels.samplers.active_set_moves import WINDOW, move_points, move_window
 from bayeskernels.samplers.probit_response import (
     draw_response,
     impute,
@@ -167,8 +168,12 @@ class ActiveSetSampler:
         Parameters of the Beta prior of the share of active points.
     moves : array of shape (2, max_active + 1)
         From :func:`move_probabilities`.
-    proposals, blocks : int
-        Moves of single points and of blocks in each sweep.
+    proposals, windows : int
+        Moves of single points given the working response, and of the size of the set within a
+        window with the response integrated out, in each sweep.
+    width : int
+        Windows have up to this many sizes beside the present one. Their widths are random: narrow
+        ones are cheap, wide ones go far.
 
     Attributes
     ----------
@@ -178,7 +183,7 @@ class ActiveSetSampler:
     u, g, eta : float
     z : array of shape (k,)
         Whitened coefficients.
-    counts : array of int, shape (5, 2)
+    counts : array of int, shape (4, 2)
         Proposed and accepted moves since they were last set to zero.
     """
 
@@ -193,8 +198,9 @@ class ActiveSetSampler:
         eta_prior=(0.5, 0.05),
         set_prior=(1.0, 1.0),
         moves=None,
-        proposals=20,
-        blocks=2,
+        proposals=10,
+        windows=4,
+        width=64,
         is_sparse=True,
     ):
         n = len(positive)
@@ -207,9 +213,9 @@ class ActiveSetSampler:
         )
         self.log_prior = log_size_weights(n, max_active, *set_prior)
         self.moves = move_probabilities(n, max_active) if moves is None else moves
-        self.proposals, self.blocks = proposals, blocks
+        self.proposals, self.windows, self.width = proposals, windows, min(width, n)
         self.is_sparse = is_sparse
-        self.counts = np.zeros((5, 2), dtype=np.int64)
+        self.counts = np.zeros((4, 2), dtype=np.int64)
 
     def place(self, points, u, z_or_none, g, eta, rng):
         """Set the chain down at given active points.
@@ -240,7 +246,8 @@ class ActiveSetSampler:
         draw_response(self.f, self.positive, self.s, rng)
         prepare(self.state, self.s, self.g, self.eta)
         _activate(self.state, points, rows, self.diagonal, self.s)
-        self.z = np.sqrt(self.g) * (self.state.L[: len(points), : len(points)].T @ beta)
+        k = len(points)
+        self.z = np.sqrt(self.g) * np.linalg.solve(self.state.T[:k, :k].T, beta)
         self.pool = np.empty(0, dtype=np.int64)
         self.pool_columns = np.empty((0, n))
         self.used = 0
@@ -260,6 +267,37 @@ class ActiveSetSampler:
             self.state, self.s, self.positive, scales, self.hyper, self.f, rng
         )
         self.g, self.eta = scales.tolist()
+        if self.is_sparse and self.windows:
+            self._move_windows(rng)
+            draw_response(self.f, self.positive, self.s, rng)
+
+    def _move_windows(self, rng):
+        n = len(self.positive)
+        z = np.zeros(self.max_active)
+        z[: len(self.z)] = self.z
+        for _ in range(self.windows):
+            k = int(self.state.size[0])
+            width = int(self.width ** rng.random())
+            n_deaths = int(rng.random() * (width + 1))
+            n_births = min(width - n_deaths, self.max_active - k)
+            born = rng.choice(np.flatnonzero(~self.state.is_active), n_births, replace=False)
+            columns = self.columns(born) if n_births else np.empty((0, n))
+            has_changed = move_window(
+                self.state,
+                self.s,
+                self.f,
+                z,
+                self.g,
+                self.positive,
+                born,
+                columns,
+                self.diagonal,
+                min(n_deaths, k),
+                self.log_prior,
+                rng,
+            )
+            self.counts[WINDOW] += 1, has_changed
+        self.z = z[: self.state.size[0]].copy()
 
     def _move(self, rng):
         birth, death = self.moves
@@ -274,22 +312,6 @@ class ActiveSetSampler:
                 self.used,
                 birth,
                 death,
-                self.log_prior,
-                left,
-                rng,
-                self.counts,
-            )
-            if left:
-                self._new_pool(rng)
-        left = self.blocks
-        while left:
-            self.used, left = move_blocks(
-                self.state,
-                self.s,
-                self.pool,
-                self.pool_columns,
-                self.diagonal,
-                self.used,
                 self.log_prior,
                 left,
                 rng,
@@ -318,7 +340,7 @@ class ActiveSetSampler:
         k = int(self.state.size[0])
         if k == 0:
             return np.zeros(0)
-        return np.linalg.solve(self.state.L[:k, :k].T, self.z) / np.sqrt(self.g)
+        return self.state.T[:k, :k].T @ self.z / np.sqrt(self.g)
 
     @property
     def log_likelihood(self):

@@ -9,7 +9,14 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["draw_response", "impute", "log_normal_cdf", "slice_precision", "truncated_normal"]
+__all__ = [
+    "draw_response",
+    "impute",
+    "label_terms",
+    "log_normal_cdf",
+    "slice_precision",
+    "truncated_normal",
+]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -26,6 +33,33 @@ def log_normal_cdf(x):
         - 0.5 * math.log(2.0 * math.pi)
         + math.log1p(-inverse + 3.0 * inverse * inverse)
     )
+
+
+@numba.njit(**_JIT)
+def label_terms(f, positive, slope, bend):
+    """Log-probability of the labels; slope becomes its gradient by f, bend its curvature.
+
+    The matrix of second derivatives is minus the diagonal matrix of ``bend``.
+    """
+    total = 0.0
+    product = 1.0
+    for i in range(len(f)):
+        margin = f[i] if positive[i] else -f[i]
+        if margin > -20.0:
+            probability = 0.5 * math.erfc(-margin * 0.7071067811865476)
+            ratio = 0.3989422804014327 * math.exp(-0.5 * margin * margin) / probability
+            # One logarithm for many factors.
+            product *= probability
+            if product < 1e-200:
+                total += math.log(product)
+                product = 1.0
+        else:
+            log_probability = log_normal_cdf(margin)
+            ratio = 0.3989422804014327 * math.exp(-0.5 * margin * margin - log_probability)
+            total += log_probability
+        slope[i] = ratio if positive[i] else -ratio
+        bend[i] = ratio * (ratio + margin)
+    return total + math.log(product)
 
 
 @numba.njit(**_JIT)

@@ -13,8 +13,9 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 
 from bayeskernels.distributions import ActiveSetRV, OffsetRV, PrecisionRV, SilvermanGRV
-from bayeskernels.samplers.active_set_moves import BIRTH, BLOCK_BIRTH, DEATH, SWAP
+from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, move_probabilities
+from bayeskernels.samplers.dense_probit import DenseProbitSampler
 from bayeskernels.samplers.progress import ProgressColumns
 from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
 
@@ -47,10 +48,12 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         ``g`` and ``eta``. Precisions that have a prior of your own are left to other steps.
     sweeps : int, default 1
         Sweeps per recorded draw.
-    proposals : int, default 20
+    proposals : int, default 10
         Births, deaths and swaps of single points in each sweep.
-    blocks : int, default 2
-        Births and deaths of blocks of 2 to 32 points in each sweep.
+    windows : int, default 4
+        Moves of the size of the active set within a window of sizes, in each sweep.
+    width : int, default 64
+        Further sizes in the widest of them.
     birth, death : float, default 0.3
         Probabilities of these moves, as in the paper; swaps take the rest.
     start_active : int, optional
@@ -62,8 +65,8 @@ class ReversibleJump(ProgressColumns, BlockedStep):
     Notes
     -----
     Sampler statistics: ``rj_active``, the number of active points; ``rj_log_likelihood``;
-    ``rj_birth``, ``rj_death``, ``rj_swap`` and ``rj_block``, accepted shares of the moves since the
-    draw before (NaN where none was proposed).
+    ``rj_birth``, ``rj_death``, ``rj_swap`` and ``rj_window``, accepted shares of the moves since
+    the draw before (NaN where none was proposed).
 
     References
     ----------
@@ -91,7 +94,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         "rj_birth": (float, []),
         "rj_death": (float, []),
         "rj_swap": (float, []),
-        "rj_block": (float, []),
+        "rj_window": (float, []),
     }
     progress_columns = {"rj_active": "Active"}
     _state_class = ReversibleJumpState
@@ -101,8 +104,9 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         vars=None,
         *,
         sweeps=1,
-        proposals=20,
-        blocks=2,
+        proposals=10,
+        windows=4,
+        width=64,
         birth=0.3,
         death=0.3,
         start_active=None,
@@ -120,8 +124,8 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             )
         if vars is None:
             vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, _OWNED)]
-        if sweeps < 1 or proposals < 1 or blocks < 0:
-            raise ValueError("sweeps and proposals must be at least 1, blocks at least 0.")
+        if min(sweeps, proposals, width) < 1 or windows < 0:
+            raise ValueError("sweeps, proposals and width must be at least 1, windows at least 0.")
         if start_active is not None and not 0 <= start_active <= specification.max_active:
             raise ValueError(
                 f"start_active must be between 0 and max_active = {specification.max_active}, got "
@@ -132,7 +136,8 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self.rng = get_random_generator(rng)
         self.sweeps, self.start_active = sweeps, start_active
         self._read_model(model, specification)
-        self._make_sampler(specification, proposals, blocks, birth, death)
+        options = {"proposals": proposals, "windows": windows, "width": width}
+        self._make_sampler(specification, birth, death, options)
         self._forget()
 
     def _read_model(self, model, specification):
@@ -152,9 +157,13 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             if value in self.vars and role in ("g", "eta"):
                 self._priors[role] = _shape_and_rate(variable)
 
-    def _make_sampler(self, specification, proposals, blocks, birth, death):
+    def _make_sampler(self, specification, birth, death, options):
         X, kernel = specification.X, specification.kernel
         n = len(X)
+        priors = {"g_prior": self._priors.get("g"), "eta_prior": self._priors.get("eta")}
+        if not specification.is_sparse:
+            self.sampler = DenseProbitSampler(kernel.gram(X), specification.codes == 1, **priors)
+            return
         if 8 * n * n <= MAX_GRAM_BYTES or kernel.is_precomputed:
             gram = kernel.gram(X)
             columns, diagonal = gram.__getitem__, np.diag(gram).copy()
@@ -169,13 +178,10 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             diagonal,
             specification.codes == 1,
             specification.max_active,
-            g_prior=self._priors.get("g"),
-            eta_prior=self._priors.get("eta"),
             set_prior=specification.inclusion,
             moves=move_probabilities(n, specification.max_active, birth, death),
-            proposals=proposals,
-            blocks=blocks,
-            is_sparse=specification.is_sparse,
+            **priors,
+            **options,
         )
 
     def _forget(self):
@@ -209,18 +215,13 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             self.sampler.sweep(self.rng)
         new = self._values()
         self.last_values = new
-        with np.errstate(invalid="ignore"):
-            accepted = np.where(
-                counts[:, 0] > 0, counts[:, 1] / np.maximum(counts[:, 0], 1), np.nan
-            )
-            blocks = counts[BLOCK_BIRTH:].sum(axis=0)
         stats = {
-            "rj_active": int(self.sampler.state.size[0]),
+            "rj_active": len(self.sampler.points),
             "rj_log_likelihood": self.sampler.log_likelihood,
-            "rj_birth": float(accepted[BIRTH]),
-            "rj_death": float(accepted[DEATH]),
-            "rj_swap": float(accepted[SWAP]),
-            "rj_block": float(blocks[1] / blocks[0]) if blocks[0] else np.nan,
+            "rj_birth": _share(counts[BIRTH]),
+            "rj_death": _share(counts[DEATH]),
+            "rj_swap": _share(counts[SWAP]),
+            "rj_window": _share(counts[WINDOW]),
         }
         return {**point, **new}, [stats]
 

@@ -2,6 +2,14 @@
 
 from bayeskernels.distributions.active_set import ActiveSet, ActiveSetRV
 from bayeskernels.distributions.flip_rate import FlipRate, FlipRateRV
+from bayeskernels.distributions.hinge import (
+    CompleteHingeLabel,
+    CompleteHingeLabelRV,
+    HingeLabel,
+    HingeLabelRV,
+    ProbitLabel,
+    ProbitLabelRV,
+)
 from bayeskernels.distributions.label_noise import LabelNoise, LabelNoiseRV
 from bayeskernels.distributions.precision import Offset, OffsetRV, Precision, PrecisionRV
 from bayeskernels.distributions.silverman_g import SilvermanG, SilvermanGRV
@@ -10,14 +18,20 @@ from bayeskernels.distributions.uniform_sphere import UniformSphere, UniformSphe
 __all__ = [
     "ActiveSet",
     "ActiveSetRV",
+    "CompleteHingeLabel",
+    "CompleteHingeLabelRV",
     "FlipRate",
     "FlipRateRV",
+    "HingeLabel",
+    "HingeLabelRV",
     "LabelNoise",
     "LabelNoiseRV",
     "Offset",
     "OffsetRV",
     "Precision",
     "PrecisionRV",
+    "ProbitLabel",
+    "ProbitLabelRV",
     "SilvermanG",
     "SilvermanGRV",
     "UniformSphere",

@@ -4,11 +4,13 @@ Maps take the model and its draws (:func:`vote_map`, :func:`decision_boundaries`
 :func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
 (:func:`decision_function`); curves take what a function of the package has computed
 (:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`); two take
-any numbers (:func:`quantiles`, :func:`image_grid`). All take ``ax=`` to draw into an existing
+any numbers (:func:`quantiles`, :func:`image_grid`). Plots of reversible-jump chains are in
+:mod:`bayeskernels.plots.active_sets`. All take ``ax=`` to draw into an existing
 figure. Nothing here changes matplotlib's settings, so that they
 look at home in a notebook with a style of its own, ArviZ's say.
 """
 
+from bayeskernels.plots import active_sets as active_sets
 from bayeskernels.plots.boundaries import decision_boundaries
 from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation

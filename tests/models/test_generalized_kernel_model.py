@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 import bayeskernels as bk
 from bayeskernels.distributions.active_set import log_size_weights
-from bayeskernels.models import generalized_kernel_model
+from bayeskernels.models import generalized_kernel_model, sparse_gp_classifier
 
 X, Y = bk.data.make_two_moons(20, random_seed=1)
 X_NEW = np.random.default_rng(0).standard_normal((7, 2))
@@ -73,6 +73,21 @@ def test_prediction_averages_probabilities():
     np.testing.assert_allclose(prediction["probability"][:, 1], ndtr(f).mean(axis=1))
     np.testing.assert_allclose(prediction["vote"][:, 1], (f > 0).mean(axis=1))
     np.testing.assert_array_equal(prediction["label"] == 1, ndtr(f).mean(axis=1) > 0.5)
+    np.testing.assert_allclose(prediction["latent_sd"], f.std(axis=1))
+
+
+def test_sparse_gaussian_process_has_the_same_posterior():
+    options = {"kernel": gaussian, "max_active": 6}
+    twins = [generalized_kernel_model(X, Y, **options), sparse_gp_classifier(X, Y, **options)]
+    assert [bk.specification_of(m).kind for m in twins] == [
+        "generalized_kernel_model",
+        "sparse_gp_classifier",
+    ]
+    draws = []
+    for model in twins:
+        with model:
+            draws.append(pm.sample(30, tune=0, **QUICK))
+    xr.testing.assert_equal(draws[0].posterior.to_dataset(), draws[1].posterior.to_dataset())
 
 
 def test_forms_of_the_kernel_predict_alike():

@@ -11,6 +11,7 @@ from bayeskernels.samplers.active_columns import (
     death_direction,
     death_gain,
     new_direction,
+    new_products,
     prepare,
     products,
     rebuild,
@@ -52,11 +53,10 @@ def check(state, gram, s, g, eta):
     assert state.is_active.sum() == k
     assert state.is_active[points].all()
     V = state.V[:k].T
-    L = state.L[:k, :k]
-    np.testing.assert_array_equal(L, np.tril(L))
+    T = state.T[:k, :k]
     inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(k)
-    np.testing.assert_allclose(L @ L.T, inner, atol=1e-9)
-    np.testing.assert_allclose(V @ L.T, gram[:, points], atol=1e-7)
+    np.testing.assert_allclose(T @ inner @ T.T, np.eye(k), atol=1e-8)
+    np.testing.assert_allclose(V, gram[:, points] @ T.T, atol=1e-8)
     W = np.column_stack([np.ones(N) / np.sqrt(eta), V / np.sqrt(g)])
     np.testing.assert_allclose(state.response[: k + 1], W.T @ s, atol=1e-8)
     np.testing.assert_allclose(
@@ -107,6 +107,9 @@ def test_swap_is_a_death_and_a_birth(problem):
     v, c = np.empty(N), np.empty(K_MAX)
     new_direction(state, 5, gram[5], 1.0, t[:4], v, c)
     own, with_s = products(state, v, s, m)
+    short = new_products(state, 5, gram[5], 1.0, t[:4], s, v.copy(), c.copy(), m_short := m.copy())
+    np.testing.assert_allclose(short[1:], (own, with_s), rtol=1e-10)
+    np.testing.assert_allclose(m_short[:5], m[:5], rtol=1e-10)
     reduced = state.inverse.copy()
     reduced[:5, :5] -= np.outer(x[:5], x[:5]) / share
     gain += birth_gain(state, reduced, own, with_s, m)

@@ -57,7 +57,10 @@ def test_fixed_precisions_stay():
 def test_start_with_many_active_points(model):
     with model:
         idata = pm.sample(
-            3, tune=0, reversible_jump={"start_active": 10, "proposals": 1, "blocks": 0}, **QUICK
+            3,
+            tune=0,
+            reversible_jump={"start_active": 10, "proposals": 1, "windows": 0},
+            **QUICK,
         )
         assert int(idata.sample_stats["rj_active"][0, 0]) >= 9
         with pytest.raises(ValueError, match="start_active must be between 0 and max_active = 10"):

@@ -1,0 +1,222 @@
+r"""Sampler of a probit model whose points are all active (the paper's BGKM).
+
+Silverman's prior then makes :math:`f = u + \zeta` with :math:`\zeta \sim N(0, K / g)`, a Gaussian
+process. In the eigenbasis of :math:`K = E \Lambda E^T`, which never changes, its covariance is
+diagonal whatever g is, so that one sweep costs two products with E, O(n^2):
+
+1. g given the working response s, offset and function integrated out: a slice move whose density
+   costs O(n) an evaluation;
+2. offset, its precision and the function given s (Albert and Chib);
+3. g along the other direction, with the whitened function fixed and s integrated out;
+4. s given the predictor.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.probit_response import draw_response, log_normal_cdf, slice_precision
+
+__all__ = ["DenseProbitSampler"]
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@numba.njit(**_JIT)
+def _log_response_density(log_g, eta, values, ones, r, shape, rate):
+    """Log-density of log g given the response, offset and function integrated out.
+
+    ``ones`` and r are the vector of ones and the response in the eigenbasis.
+    """
+    g = math.exp(log_g)
+    log_det = 0.0
+    rr = 0.0
+    ro = 0.0
+    oo = 0.0
+    for j in range(len(values)):
+        variance = 1.0 + values[j] / g
+        log_det += math.log(variance)
+        weight = 1.0 / variance
+        rr += weight * r[j] * r[j]
+        ro += weight * r[j] * ones[j]
+        oo += weight * ones[j] * ones[j]
+    log_det += math.log(1.0 + oo / eta)
+    return shape * log_g - rate * g - 0.5 * log_det - 0.5 * (rr - ro * ro / (eta + oo))
+
+
+@numba.njit(**_JIT)
+def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
+    """Slice move of g given the response (stepping out, Neal 2003)."""
+    width = 1.0
+    here = math.log(g)
+    level = _log_response_density(here, eta, values, ones, r, shape, rate)
+    level += math.log(1.0 - rng.random())
+    left = here - width * rng.random()
+    right = left + width
+    while _log_response_density(left, eta, values, ones, r, shape, rate) > level:
+        left -= width
+    while _log_response_density(right, eta, values, ones, r, shape, rate) > level:
+        right += width
+    while True:
+        new = left + (right - left) * rng.random()
+        if _log_response_density(new, eta, values, ones, r, shape, rate) > level:
+            return math.exp(new)
+        if new < here:
+            left = new
+        else:
+            right = new
+
+
+@numba.njit(**_JIT)
+def _sweep(s, f, x, scales, positive, basis, rows, values, ones, hyper, rng):
+    """One sweep; s, f, scales (g and eta) and x (whitened function) are updated, u is returned.
+
+    ``basis`` has the eigenvectors as columns, ``rows`` as rows: both lie in memory as they are
+    read.
+    """
+    n = len(s)
+    shape_g, rate_g, shape_eta, rate_eta = hyper
+    r = np.dot(rows, s)
+    if shape_g > 0.0:
+        scales[0] = _slice_collapsed(scales[0], scales[1], values, ones, r, shape_g, rate_g, rng)
+    g, eta = scales[0], scales[1]
+    # Offset with the function integrated out, then the function given the offset.
+    oo = 0.0
+    ro = 0.0
+    for j in range(n):
+        weight = 1.0 / (1.0 + values[j] / g)
+        oo += weight * ones[j] * ones[j]
+        ro += weight * ones[j] * r[j]
+    u = ro / (eta + oo) + rng.standard_normal() / math.sqrt(eta + oo)
+    if shape_eta > 0.0:
+        scales[1] = rng.gamma(shape_eta + 0.5, 1.0 / (rate_eta + 0.5 * u * u))
+    part = np.empty(n)
+    for j in range(n):
+        ratio = math.sqrt(values[j] / g)
+        precision = 1.0 + ratio * ratio
+        mean = ratio * (r[j] - u * ones[j]) / precision
+        x[j] = mean + rng.standard_normal() / math.sqrt(precision)
+        part[j] = math.sqrt(values[j]) * x[j]
+    part = np.dot(basis, part)
+    if shape_g > 0.0:
+        scales[0] = slice_precision(part, u, g, positive, shape_g, rate_g, rng)
+    scale = 1.0 / math.sqrt(scales[0])
+    for i in range(n):
+        f[i] = u + part[i] * scale
+    draw_response(f, positive, s, rng)
+    return u
+
+
+@numba.njit(**_JIT)
+def _log_likelihood(f, positive):
+    total = 0.0
+    for i in range(len(f)):
+        total += log_normal_cdf(f[i] if positive[i] else -f[i])
+    return total
+
+
+class DenseProbitSampler:
+    """Chain of a probit model with all points active.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        Kernel matrix.
+    positive : array of bool, shape (n,)
+        Labels.
+    g_prior, eta_prior : tuple of float or None
+        Shape and rate of the Gamma priors; None where the value is fixed.
+
+    Attributes
+    ----------
+    s, f : arrays of shape (n,)
+        Working response and predictor.
+    x : array of shape (n,)
+        Whitened function in the eigenbasis.
+    u, g, eta : float
+    """
+
+    def __init__(self, gram, positive, *, g_prior=(2.0, 0.05), eta_prior=(0.5, 0.05)):
+        values, basis = np.linalg.eigh(gram)
+        values = np.maximum(values, 0.0)
+        # The prior of coefficients has a multiple of the diagonal added to K, f itself has not.
+        self.precisions = values + ACTIVE_JITTER * np.diag(gram).mean()
+        self.values = values**2 / self.precisions
+        self.basis, self.rows = np.ascontiguousarray(basis), np.ascontiguousarray(basis.T)
+        self.ones = self.rows.sum(axis=1)
+        self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
+        # No moves of points, for those who count them.
+        self.counts = np.zeros((4, 2), dtype=np.int64)
+        self.hyper = tuple(
+            float(value) for prior in (g_prior, eta_prior) for value in (prior or (-1.0, -1.0))
+        )
+
+    def place(self, points, u, beta, g, eta, rng):
+        """Set the chain down; ``points`` has to name all points in order.
+
+        Parameters
+        ----------
+        points : array of int, shape (n,)
+        u : float
+        beta : array of shape (n,) or None
+            Coefficients; None stands for zeros.
+        g, eta : float
+        rng : numpy.random.Generator
+            For the working response.
+        """
+        n = len(self.positive)
+        if not np.array_equal(points, np.arange(n)):
+            raise ValueError(f"All of the {n} points are active in a dense model.")
+        beta = np.zeros(n) if beta is None else np.asarray(beta, dtype=float)
+        self.g, self.eta, self.u = float(g), float(eta), float(u)
+        self.x = np.sqrt(self.g * self.precisions) * (self.rows @ beta)
+        self.f = self.u + self.basis @ (np.sqrt(self.values / self.g) * self.x)
+        self.s = np.empty(n)
+        draw_response(self.f, self.positive, self.s, rng)
+
+    def sweep(self, rng):
+        """Make one sweep."""
+        scales = np.array([self.g, self.eta])
+        self.u = _sweep(
+            self.s,
+            self.f,
+            self.x,
+            scales,
+            self.positive,
+            self.basis,
+            self.rows,
+            self.values,
+            self.ones,
+            self.hyper,
+            rng,
+        )
+        self.g, self.eta = scales.tolist()
+
+    @property
+    def points(self):
+        """All points."""
+        return np.arange(len(self.positive))
+
+    @property
+    def beta(self):
+        """Coefficients of all points."""
+        return self.basis @ (self.x / np.sqrt(self.g * self.precisions))
+
+    @property
+    def log_likelihood(self):
+        """Log-probability of the labels at the present predictor."""
+        return _log_likelihood(self.f, self.positive)
+
+    _carried = ("s", "f", "x", "u", "g", "eta")
+
+    @property
+    def snapshot(self):
+        """All that changes from sweep to sweep."""
+        return {name: np.copy(getattr(self, name)) for name in self._carried}
+
+    @snapshot.setter
+    def snapshot(self, values):
+        for name, value in values.items():
+            setattr(self, name, value.copy() if value.ndim else float(value))
