@@ -21,7 +21,16 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.type import RandomType
 from scipy.spatial.distance import pdist
 
-__all__ = ["CallableKernel", "CovarianceKernel", "GramKernel", "Kernel", "as_kernel"]
+from bayeskernels.inputs import as_inputs
+
+__all__ = [
+    "CallableKernel",
+    "CovarianceKernel",
+    "GramKernel",
+    "Kernel",
+    "as_kernel",
+    "read_inputs",
+]
 
 
 def as_kernel(kernel, X, *, bias=0.0):
@@ -57,6 +66,43 @@ def as_kernel(kernel, X, *, bias=0.0):
         "kernel must be a pm.gp.cov covariance, a function k(X, Z) or a Gram matrix (array), "
         f"got {type(kernel).__name__}."
     )
+
+
+def read_inputs(X, kernel, bias, *, default=None):
+    """Interpret the arguments ``X`` and ``kernel`` of a builder together.
+
+    Parameters
+    ----------
+    X : array_like or DataFrame of shape (m, p), or None
+        None where the kernel is a Gram matrix, which then stands for the inputs.
+    kernel : pm.gp.cov.Covariance, callable, array of shape (m, m), or None
+    bias : float
+    default : callable, optional
+        ``default(X)`` makes the kernel where there is none.
+
+    Returns
+    -------
+    array of shape (m, p)
+        Inputs, or the Gram matrix.
+    list of str
+        Names of their columns.
+    Kernel
+    """
+    if hasattr(kernel, "to_numpy"):
+        kernel = kernel.to_numpy()
+    if isinstance(kernel, np.ndarray):
+        kernel = as_kernel(kernel, None, bias=bias)
+        gram, columns = as_inputs(kernel.values, name="kernel")
+        if X is not None and len(X) != len(gram):
+            raise ValueError(
+                f"X has {len(X)} rows but the Gram matrix given as kernel is one of {len(gram)} "
+                "points. With a Gram matrix X may be None."
+            )
+        return gram, columns, kernel
+    X, columns = as_inputs(X)
+    if kernel is None and default is not None:
+        kernel = default(X)
+    return X, columns, as_kernel(kernel, X, bias=bias)
 
 
 def _median_distance(X):

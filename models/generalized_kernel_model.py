@@ -18,7 +18,7 @@ from scipy.spatial.distance import pdist
 from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
 from bayeskernels.inputs import as_two_classes
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
-from bayeskernels.models.kernel_classifier import read_inputs
+from bayeskernels.kernels import read_inputs
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     attach_specification,

@@ -19,8 +19,9 @@ from pytensor.graph.basic import Variable
 from bayeskernels.distributions import ProbitLabel
 from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import as_two_classes
+from bayeskernels.kernels import read_inputs
 from bayeskernels.models.generalized_kernel_model import ETA_PRIOR, G_PRIOR, mean_distance_kernel
-from bayeskernels.models.kernel_classifier import _random_features, _register_inputs, read_inputs
+from bayeskernels.models.kernel_classifier import random_features, register_inputs
 from bayeskernels.specification import (
     LatentClassifierSpecification,
     attach_specification,
@@ -153,12 +154,12 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         model.add_coord("class", classes.names)
         if kernel.is_random:
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
-            features = _random_features(kernel, inputs, X, 0.0)
+            features = random_features(kernel, inputs, X, 0.0)
         elif inducing is None:
-            features = _register_inputs(model, X, columns, feature_map).features
+            features = register_inputs(model, X, columns, feature_map).features
         else:
             with_rest = _FeaturesWithRest(feature_map, X)
-            both = _register_inputs(model, X, columns, with_rest).features
+            both = register_inputs(model, X, columns, with_rest).features
             features, rest = both[:, :-1], both[:, -1]
         n_coordinates = len(X) if feature_map is None else feature_map.rank
         # A symbolic length: what PyTensor compiles is then cached for all data sets.

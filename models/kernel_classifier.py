@@ -17,8 +17,7 @@ from pytensor.graph.traversal import ancestors
 
 from bayeskernels.distributions import LabelNoise, UniformSphere
 from bayeskernels.features import FeatureMap, KernelInputs
-from bayeskernels.inputs import as_inputs
-from bayeskernels.kernels import GramKernel, as_kernel
+from bayeskernels.kernels import GramKernel
 from bayeskernels.samplers import WallGeometry
 from bayeskernels.specification import (
     ClassifierSpecification,
@@ -27,7 +26,7 @@ from bayeskernels.specification import (
 )
 from bayeskernels.version_space import find_consistent_direction
 
-__all__ = ["build_kernel_classifier", "read_inputs"]
+__all__ = ["build_kernel_classifier", "random_features", "register_inputs"]
 
 _log = logging.getLogger(__name__)
 
@@ -79,9 +78,9 @@ def build_kernel_classifier(
             if callable(softness):
                 softness = softness()
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
-            features = _random_features(kernel, inputs, X, softness)
+            features = random_features(kernel, inputs, X, softness)
         else:
-            inputs = _register_inputs(model, X, columns, feature_map)
+            inputs = register_inputs(model, X, columns, feature_map)
             features = inputs.features
             if rank is not None:
                 _log_discarded(feature_map)
@@ -118,29 +117,8 @@ def build_kernel_classifier(
     return model
 
 
-def read_inputs(X, kernel, bias, *, default=None):
-    """Inputs, names of their columns and the kernel; a Gram matrix stands for its inputs.
-
-    ``default(X)`` makes the kernel where there is none.
-    """
-    if hasattr(kernel, "to_numpy"):
-        kernel = kernel.to_numpy()
-    if isinstance(kernel, np.ndarray):
-        kernel = as_kernel(kernel, None, bias=bias)
-        gram, columns = as_inputs(kernel.values, name="kernel")
-        if X is not None and len(X) != len(gram):
-            raise ValueError(
-                f"X has {len(X)} rows but the Gram matrix given as kernel is one of {len(gram)} "
-                "points. With a Gram matrix X may be None."
-            )
-        return gram, columns, kernel
-    X, columns = as_inputs(X)
-    if kernel is None and default is not None:
-        kernel = default(X)
-    return X, columns, as_kernel(kernel, X, bias=bias)
-
-
-def _register_inputs(model, X, columns, feature_map):
+def register_inputs(model, X, columns, feature_map):
+    """Add the inputs to a model, with the dims of data; their features are an attribute of them."""
     inputs = KernelInputs.create(model.name_for("X"), X, feature_map)
     second = "support" if isinstance(feature_map.kernel, GramKernel) else "feature"
     model.add_coord("obs", length=inputs.shape[0])
@@ -149,7 +127,7 @@ def _register_inputs(model, X, columns, feature_map):
     return inputs
 
 
-def _random_features(kernel, inputs, X, softness):
+def random_features(kernel, inputs, X, softness):
     """Coordinates under random hyperparameters: the Cholesky factor as part of the graph.
 
     The coordinates w stay where they are when a hyperparameter moves (the non-centred form), so the

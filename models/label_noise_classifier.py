@@ -15,7 +15,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from bayeskernels.distributions import FlipRate
 from bayeskernels.inputs import as_two_classes
-from bayeskernels.models.kernel_classifier import build_kernel_classifier, read_inputs
+from bayeskernels.kernels import read_inputs
+from bayeskernels.models.kernel_classifier import build_kernel_classifier
 
 __all__ = ["label_noise_classifier"]
 

@@ -16,8 +16,8 @@ import xarray as xr
 from joblib import effective_n_jobs
 from pymc.util import get_random_generator
 
-from bayeskernels.inputs import as_classes, as_inputs
-from bayeskernels.kernels import CallableKernel, GramKernel, as_kernel
+from bayeskernels.inputs import as_classes
+from bayeskernels.kernels import CallableKernel, GramKernel, read_inputs
 from bayeskernels.samplers.kernel_rows import KernelRows
 from bayeskernels.samplers.lockstep_perceptrons import learn_perceptrons
 from bayeskernels.specification import ClassifierSpecification, specification_of
@@ -100,7 +100,7 @@ class PermutationPerceptron:
             raise ValueError(f'dtype must be "float32" or "float64", got {str(dtype)!r}.')
         if not isinstance(softness, Real) or not np.isfinite(softness) or softness < 0:
             raise ValueError(f"softness must be a number >= 0, got {softness!r}.")
-        X, kernel = _read_inputs(X, kernel, bias)
+        X, _, kernel = read_inputs(X, kernel, bias)
         classes = as_classes(y, len(X))
         if softness == 0 and not isinstance(kernel, GramKernel):
             _refuse_conflicts(X, classes.codes)
@@ -397,22 +397,6 @@ def most_used(idata, n=25):
 
 def _inner_products(X, Z):
     return X @ Z.T
-
-
-def _read_inputs(X, kernel, bias):
-    """Inputs and the kernel; a Gram matrix stands for its inputs."""
-    if hasattr(kernel, "to_numpy"):
-        kernel = kernel.to_numpy()
-    if isinstance(kernel, np.ndarray):
-        kernel = as_kernel(kernel, None, bias=bias)
-        if X is not None and len(X) != len(kernel.values):
-            raise ValueError(
-                f"X has {len(X)} rows but the Gram matrix given as kernel is one of "
-                f"{len(kernel.values)} points. With a Gram matrix X may be None."
-            )
-        return kernel.values, kernel
-    X, _ = as_inputs(X)
-    return X, as_kernel(kernel, X, bias=bias)
 
 
 def _refuse_conflicts(X, codes):
