@@ -13,6 +13,7 @@ from bayeskernels.zoo.registry import register
     source="GKM",
     steps=["ReversibleJump"],
     load=overlapping_moons,
+    notebook="03_generalized_kernel_models.ipynb",
     draws=1000,
     tune=500,
     sample_options={"reversible_jump": {"sweeps": 4}},
