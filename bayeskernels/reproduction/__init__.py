@@ -4,7 +4,12 @@
 :func:`~bayeskernels.reproduction.registry.register`, in a file that is imported below.
 """
 
-from bayeskernels.reproduction import kgs_figure_4, bpm_table_1, bpm_figure_9  # noqa: F401, I001
+from bayeskernels.reproduction import (  # noqa: F401, I001
+    kgs_figure_4,
+    bpm_table_1,
+    bpm_figure_9,
+    gkm_tables,
+)
 from bayeskernels.reproduction.registry import (
     Reproduction,
     all_reproductions,
