@@ -78,8 +78,7 @@ COLUMNS = {
 #: The column of the paper that a column of ours is compared with; those with a bias are ours alone.
 PAPER_COLUMN = {"svm": "svm", "billiard": "bpm", "refractive": "bpm", "ep": "bpm"}
 
-#: A cell further from the paper than this, in points of percent, needs an explanation; two standard
-#: errors of ours are granted besides.
+#: A cell further from the paper than this, in points of percent, needs an explanation.
 TOLERANCE = 1.0
 
 #: What was measured about such cells, by set.
@@ -96,6 +95,8 @@ NOTES = {
     "methods. Against it: on waveform 1,000 bounces give 13.1 (15 splits), where the paper has "
     "12.1. The paper's own chord billiard, run until TOL = 1e-4, needs 500,000 bounces and has "
     "13.7 (12 splits)",
+    "sonar": "chance of the splits: means of 60 splits vary by half a point (one standard error); "
+    "100 splits have 14.6 (SVM) and 15.4 (BPM), 500 others 14.8 and 15.3",
     "ionosphere": "no cause was found: 500 other splits have 11.7 (SVM) and 10.4 (BPM by EP), each "
     "with a standard error of 0.1",
 }
@@ -234,8 +235,8 @@ def summarise(records):
         ``sets``: for each set its ``splits``, ``mean`` and ``standard_error`` of the test error by
         column, splits left out because their version space is ``empty``, the ``p_value`` of a
         paired t-test as the paper prints it (near 1 where the billiard's BPM is better than the
-        SVM), the ``paper``'s numbers, ``far`` (columns further from the paper than 1 point and two
-        standard errors), a ``note`` on them, and how far sampling can be trusted.
+        SVM), the ``paper``'s numbers, ``far`` (columns further than 1 point from the paper), a
+        ``note`` on them, and how far sampling can be trusted.
         ``bpm_below_svm``: by set. ``wins_reproduced``: whether it is below on those of heart,
         thyroid, waveform and ionosphere; None unless all four were run. ``all_near``: whether no
         column is far from the paper.
@@ -266,8 +267,7 @@ def _summarise_set(name, rows):
     far = [
         column
         for column, theirs in PAPER_COLUMN.items()
-        if abs(100 * mean[column] - getattr(benchmark, theirs))
-        > TOLERANCE + 200 * (standard_error[column] or 0.0)
+        if abs(100 * mean[column] - getattr(benchmark, theirs)) > TOLERANCE
     ]
     return {
         "splits": n,
@@ -416,7 +416,7 @@ def _claims_table(summary):
         if row["far"]
     ]
     table.add_row(
-        f"the test errors of Table 1, to {TOLERANCE:g} point and two standard errors",
+        f"the test errors of Table 1, to {TOLERANCE:g} point",
         "\n".join(far) or "all are as near as this",
         holds[summary["all_near"]],
     )

@@ -53,7 +53,7 @@ def test_every_entry_is_complete():
     for entry in entries:
         assert entry.name == entry.name.lower()
         assert " " not in entry.name
-        assert entry.notebook is None or entry.notebook.endswith(".ipynb")
+        assert entry.notebook.endswith(".ipynb")
         assert entry.steps
 
 
