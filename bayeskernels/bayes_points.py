@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayeskernels.batch_means import batch_means
 from bayeskernels.outputs import BLOCK_BYTES, drawn_classifiers
 from bayeskernels.prediction import column_names, new_inputs
 from bayeskernels.specification import ClassifierSpecification, specification_of
@@ -122,11 +123,7 @@ def _mean_and_error(chains, idata):
 
 def _mean_mcse(chains):
     """Monte Carlo standard error of the mean by batch means, for all coordinates at once."""
-    n_chains, n_draws, *shape = chains.shape
-    n_batches = max(1, int(np.sqrt(n_draws)))
-    length = n_draws // n_batches
-    batches = chains[:, : n_batches * length].reshape(n_chains * n_batches, length, *shape)
-    batches = batches.mean(axis=1)
+    batches = np.concatenate(batch_means(chains))
     if len(batches) < 2:
-        return np.full(shape, np.nan)
+        return np.full(batches.shape[1:], np.nan)
     return batches.std(axis=0, ddof=1) / np.sqrt(len(batches))

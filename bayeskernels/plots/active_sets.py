@@ -230,7 +230,7 @@ def cusum(result, *, ax=None):
     Parameters
     ----------
     result : xarray.Dataset
-        From :func:`bayeskernels.active_set_diagnostics.cusum`.
+        From :func:`bayeskernels.cusum.cusum`.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 
@@ -259,7 +259,7 @@ def hairiness(result, *, ax=None):
     Parameters
     ----------
     result : xarray.Dataset
-        From :func:`bayeskernels.active_set_diagnostics.cusum`.
+        From :func:`bayeskernels.cusum.cusum`.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 
