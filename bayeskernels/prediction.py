@@ -17,7 +17,7 @@ from scipy.stats import entropy
 
 from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.inputs import as_new_inputs
-from bayeskernels.models.gp_probit import rest_variances
+from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, output_blocks
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,

@@ -1,6 +1,6 @@
 """What the tools need to know of a model beyond its PyMC graph.
 
-A builder attaches a :class:`ClassifierSpecification` to the ``pm.Model`` it returns; prediction,
+A builder attaches a :class:`ModelSpecification` to the ``pm.Model`` it returns; prediction,
 plots and diagnostics read it from there, so that people pass around nothing but the model.
 """
 
@@ -16,6 +16,8 @@ __all__ = [
     "ClassifierSpecification",
     "GeneralizedKernelSpecification",
     "LatentClassifierSpecification",
+    "ModelSpecification",
+    "SmoothSpecification",
     "attach_specification",
     "refuse_second_specification",
     "specification_of",
@@ -24,31 +26,21 @@ __all__ = [
 _ATTRIBUTE = "bayeskernels_specification"
 
 
-@dataclass(frozen=True)
-class ClassifierSpecification:
-    """A classifier that is linear in the direction ``w``, or in one direction for each class.
+@dataclass(frozen=True, kw_only=True)
+class ModelSpecification:
+    """What all models of the zoo have.
 
     Attributes
     ----------
     kind : str
         Name of the builder.
     class_names : array of shape (n_classes,)
-        Labels; of two, the second is the positive class. More than two are told apart one against
-        the rest, by a direction for each.
+        Labels; of two, the second is the positive class.
     codes : array of int, shape (m,)
         Training labels as numbers of classes.
     X : array of shape (m, p)
         Training inputs, or the Gram matrix where the kernel is precomputed.
     kernel : Kernel
-    feature_map : FeatureMap or None
-        None where the kernel has random hyperparameters.
-    outputs : TensorVariable or None
-        Outputs f as a graph of the model's variables; None where there is no PyMC model.
-    noise_data : SharedVariable, float or None
-        The model's data ``noise`` where the flip rates are fixed, a number where they cannot be
-        set; None where they are random.
-    softness : float or None
-        The lambda of soft boundaries; None where it is random.
     prefix : str
         What precedes the names of variables where the model is a named or nested one.
     """
@@ -58,20 +50,7 @@ class ClassifierSpecification:
     codes: np.ndarray = field(repr=False)
     X: np.ndarray = field(repr=False)
     kernel: Kernel
-    feature_map: FeatureMap | None = field(repr=False)
-    outputs: object = field(repr=False)
-    noise_data: object = field(repr=False)
-    softness: float | None = 0.0
     prefix: str = ""
-
-    @property
-    def noise(self):
-        """Flip rates of the two classes as they are set now; None where the posterior has them."""
-        if self.noise_data is None:
-            return None
-        value = self.noise_data
-        rates = np.broadcast_to(value.get_value() if hasattr(value, "get_value") else value, 2)
-        return float(rates[0]), float(rates[1])
 
     @property
     def n_classes(self):
@@ -82,6 +61,40 @@ class ClassifierSpecification:
     def is_positive(self):
         """Training labels by direction, see :attr:`bayeskernels.inputs.Classes.is_positive`."""
         return Classes(self.codes, self.class_names).is_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSpecification(ModelSpecification):
+    """A classifier that is linear in the direction ``w``, or in one direction for each class.
+
+    More than two classes are told apart one against the rest.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap or None
+        None where the kernel has random hyperparameters.
+    outputs : TensorVariable or None
+        Outputs f as a graph of the model's variables; None where there is no PyMC model.
+    noise_data : SharedVariable, float or None
+        The model's data ``noise`` where the flip rates are fixed, a number where they cannot be
+        set; None where they are random.
+    softness : float or None
+        The lambda of soft boundaries; None where it is random.
+    """
+
+    feature_map: FeatureMap | None = field(repr=False)
+    outputs: object = field(repr=False)
+    noise_data: object = field(repr=False)
+    softness: float | None = 0.0
+
+    @property
+    def noise(self):
+        """Flip rates of the two classes as they are set now; None where the posterior has them."""
+        if self.noise_data is None:
+            return None
+        value = self.noise_data
+        rates = np.broadcast_to(value.get_value() if hasattr(value, "get_value") else value, 2)
+        return float(rates[0]), float(rates[1])
 
     def require_two_classes(self, what):
         """Refuse a model of several classes, for a tool that is called ``what``."""
@@ -102,54 +115,11 @@ class ClassifierSpecification:
         return 0.0 if self.feature_map is None else self.feature_map.factor.discarded
 
 
-@dataclass(frozen=True)
-class GeneralizedKernelSpecification:
-    """A generalized kernel model: a kernel expansion in active points, with an offset.
+@dataclass(frozen=True, kw_only=True)
+class SmoothSpecification(ModelSpecification):
+    """A model of two classes whose likelihood is smooth: it knows no flip rates."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of the builder.
-    class_names : array of shape (2,)
-        Labels; the second is the positive class.
-    codes : array of int, shape (n,)
-        Training labels as 0 and 1.
-    X : array of shape (n, p)
-        Training inputs, or the Gram matrix where the kernel is precomputed.
-    kernel : Kernel
-    max_active : int
-        Largest number of active points.
-    is_sparse : bool
-        False where all points are active.
-    inclusion : tuple of float
-        Parameters of the Beta prior of the share of active points.
-    prefix : str
-        What precedes the names of variables where the model is a named or nested one.
-    """
-
-    kind: str
-    class_names: np.ndarray
-    codes: np.ndarray = field(repr=False)
-    X: np.ndarray = field(repr=False)
-    kernel: Kernel
-    max_active: int
-    is_sparse: bool
-    inclusion: tuple[float, float]
-    prefix: str = ""
-
-    #: Coordinates are kernel values with active points, which differ from draw to draw.
-    feature_map = None
     noise = None
-
-    @property
-    def n_classes(self):
-        """Number of classes."""
-        return len(self.class_names)
-
-    @property
-    def is_positive(self):
-        """Training labels, shape (n,)."""
-        return self.codes == 1
 
     def require_two_classes(self, what):
         """Refuse, for a tool of label-noise classifiers that is called ``what``."""
@@ -159,21 +129,34 @@ class GeneralizedKernelSpecification:
         )
 
 
-@dataclass(frozen=True)
-class LatentClassifierSpecification:
+@dataclass(frozen=True, kw_only=True)
+class GeneralizedKernelSpecification(SmoothSpecification):
+    """A generalized kernel model: a kernel expansion in active points, with an offset.
+
+    Attributes
+    ----------
+    max_active : int
+        Largest number of active points.
+    is_sparse : bool
+        False where all points are active.
+    inclusion : tuple of float
+        Parameters of the Beta prior of the share of active points.
+    """
+
+    max_active: int
+    is_sparse: bool
+    inclusion: tuple[float, float]
+
+    #: Coordinates are kernel values with active points, which differ from draw to draw.
+    feature_map = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentClassifierSpecification(SmoothSpecification):
     """A classifier of two classes with a smooth link: f(x) = u + <w, phi(x)>, w and u Gaussian.
 
     Attributes
     ----------
-    kind : str
-        Name of the builder.
-    class_names : array of shape (2,)
-        Labels; the second is the positive class.
-    codes : array of int, shape (n,)
-        Training labels as 0 and 1.
-    X : array of shape (n, p)
-        Training inputs, or the Gram matrix where the kernel is precomputed.
-    kernel : Kernel
     feature_map : FeatureMap or None
         None where the kernel has random hyperparameters.
     outputs : TensorVariable
@@ -183,44 +166,17 @@ class LatentClassifierSpecification:
     fitc_precision : SharedVariable, str or None
         Where outputs have an independent rest (FITC), the precision g by which its variance
         k(x, x) - |phi(x)|^2 is divided: the model's data, or the name of its posterior draws.
-    prefix : str
-        What precedes the names of variables where the model is a named or nested one.
     """
 
-    kind: str
-    class_names: np.ndarray
-    codes: np.ndarray = field(repr=False)
-    X: np.ndarray = field(repr=False)
-    kernel: Kernel
     feature_map: FeatureMap | None = field(repr=False)
     outputs: object = field(repr=False)
     link: str
     fitc_precision: object = field(default=None, repr=False)
-    prefix: str = ""
-
-    noise = None
-
-    @property
-    def n_classes(self):
-        """Number of classes."""
-        return len(self.class_names)
-
-    @property
-    def is_positive(self):
-        """Training labels, shape (n,)."""
-        return self.codes == 1
 
     @property
     def rank(self):
         """Number of coordinates of w."""
         return len(self.X) if self.feature_map is None else self.feature_map.rank
-
-    def require_two_classes(self, what):
-        """Refuse, for a tool of label-noise classifiers that is called ``what``."""
-        raise TypeError(
-            f"{what} is for classifiers under label noise; this is a {self.kind}, whose likelihood "
-            "is smooth: pm.compute_log_likelihood and az.loo work on it as they are."
-        )
 
 
 def refuse_second_specification(model):

@@ -4,21 +4,19 @@ The predictor is :math:`f(x) = u + \sum_j \beta_j k(x, x_j)`; only the coefficie
 points differ from zero, and which points are active is part of the posterior. Coefficients have
 Silverman's g-prior, offset and coefficients have precisions with Gamma priors. A label is positive
 with probability :math:`\Phi(f)`; the paper's auxiliary response is integrated out of the model, so
-that ArviZ sees a Bernoulli likelihood, and lives inside the step method.
+that ArviZ sees pointwise terms of the labels, and lives inside the step method.
 """
-
-from numbers import Real
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
 from scipy.spatial.distance import pdist
 
-from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
+from bayeskernels.distributions import ActiveSet, Offset, Precision, ProbitLabel, SilvermanG
 from bayeskernels.inputs import as_two_classes
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import read_inputs
+from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     attach_specification,
@@ -26,10 +24,6 @@ from bayeskernels.specification import (
 )
 
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
-
-#: Defaults of the paper (section 5.1): shapes and rates of the precisions, twice as it writes them.
-G_PRIOR = (2.0, 0.05)
-ETA_PRIOR = (0.5, 0.05)
 
 
 def mean_distance_kernel(X):
@@ -143,6 +137,8 @@ def build_generalized_kernel_model(
         raise ValueError(f"max_active must be at least 1, got {max_active}.")
     if kernel.is_random:
         raise TypeError("A kernel with random hyperparameters is not supported here.")
+    check_precision("g", g)
+    check_precision("eta", eta)
     max_active = min(int(max_active), n) if sparse else n
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
@@ -151,9 +147,9 @@ def build_generalized_kernel_model(
         model.add_coord("class", classes.names)
         second = "support" if kernel.is_precomputed else "feature"
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
-        eta = _precision("eta", eta, ETA_PRIOR)
+        eta = add_precision("eta", eta, ETA_PRIOR, Precision)
         u = Offset("u", 0.0, tau=eta)
-        g = _precision("g", g, G_PRIOR)
+        g = add_precision("g", g, G_PRIOR, Precision)
         if sparse:
             # A fixed shape: the active points are those of training, whatever X is set to.
             gamma = ActiveSet("gamma", max_active, *inclusion, shape=(n,), dims="obs")
@@ -164,7 +160,7 @@ def build_generalized_kernel_model(
         beta = SilvermanG("beta", gamma, g, active_gram=active_gram, shape=(n,), dims="obs")
         f = u + pt.dot(kernel_columns(inputs, active), beta[active])
         labels = pm.Data("y_data", classes.codes)
-        pm.Bernoulli("y", p=pm.math.invprobit(f), observed=labels, dims="obs")
+        ProbitLabel("y", f, observed=labels, dims="obs")
         attach_specification(
             model,
             GeneralizedKernelSpecification(
@@ -180,22 +176,3 @@ def build_generalized_kernel_model(
             ),
         )
     return model
-
-
-def _precision(name, value, prior):
-    """A precision: fixed, with the user's prior, or with the paper's."""
-    if value is None:
-        return Precision(name, *prior)
-    if isinstance(value, Variable):
-        model = pm.modelcontext(None)
-        if value in model.named_vars.values():
-            return value
-        if value.name is not None:
-            raise ValueError(
-                f"The prior {value.name!r} belongs to another model. Build this one inside "
-                "`with model:`, or give an unnamed prior such as pm.Gamma.dist(2, 1)."
-            )
-        return model.register_rv(value, name)
-    if not isinstance(value, Real) or not np.isfinite(value) or value <= 0:
-        raise ValueError(f"{name} must be a positive number or a prior, got {value!r}.")
-    return pm.Data(name, float(value))

@@ -9,12 +9,7 @@ labels for each. They are independent given the rest, and their walls differ by 
 """
 
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
-from pymc.pytensorf import compile as compile_graph
-from pytensor.compile.mode import Mode
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
@@ -22,6 +17,7 @@ from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 
 from bayeskernels.distributions import LabelNoiseRV, UniformSphereRV
+from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.walls import WallGeometry, label_costs
 
 __all__ = ["LabelNoiseTarget", "label_noise_terms"]
@@ -59,7 +55,7 @@ class LabelNoiseTarget:
                 "label-noise posteriors only. Use another step, e.g. pm.NUTS or pm.Metropolis."
             )
         _refuse_other_terms(model, w, terms)
-        read = _GraphReader(model, compile_kwargs or {})
+        read = GraphReader(model, compile_kwargs or {})
         self._labels = [_columns(read.now(model.rvs_to_values[rv]) == 1) for rv in terms]
         self._features = [read(_linear_map(rv.owner.inputs[2], w)) for rv in terms]
         self._rates = [[read(rate) for rate in rv.owner.inputs[3:5]] for rv in terms]
@@ -204,40 +200,3 @@ def _matrix_of_product(f, w):
         return None
     A, operand = product.owner.inputs
     return A if A.ndim == 2 and unpadded(operand) is w else None
-
-
-class _GraphReader:
-    """Turns graphs of random variables into functions of a point; constants cost nothing."""
-
-    def __init__(self, model, compile_kwargs):
-        self.model = model
-        self.compile_kwargs = compile_kwargs
-
-    def now(self, graph):
-        """Present value of a graph without free variables."""
-        return self(graph)({})
-
-    def __call__(self, graph):
-        """Function of a point, with the names of the variables it needs as ``names``."""
-        if isinstance(graph, Constant):
-            return _PointFunction((), lambda: graph.data)
-        if isinstance(graph, SharedVariable):
-            return _PointFunction((), lambda: graph.get_value(borrow=True))
-        [on_values] = self.model.replace_rvs_by_values([graph])
-        used = set(ancestors([on_values]))
-        inputs = [value for value in self.model.value_vars if value in used]
-        if not inputs:
-            # Evaluated once, e.g. labels cast to another type: not worth compiling.
-            mode = Mode(linker="py", optimizer=None)
-            return _PointFunction((), pytensor.function([], on_values, mode=mode))
-        function = compile_graph(inputs, on_values, **self.compile_kwargs)
-        return _PointFunction(tuple(value.name for value in inputs), function)
-
-
-class _PointFunction:
-    def __init__(self, names, function):
-        self.names = names
-        self.function = function
-
-    def __call__(self, point):
-        return self.function(*(point[name] for name in self.names))

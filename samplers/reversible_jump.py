@@ -16,6 +16,7 @@ from bayeskernels.distributions import ActiveSetRV, OffsetRV, PrecisionRV, Silve
 from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, move_probabilities
 from bayeskernels.samplers.dense_probit import DenseProbitSampler
+from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.progress import ProgressColumns
 from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
 
@@ -135,27 +136,29 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self.blocked = blocked
         self.rng = get_random_generator(rng)
         self.sweeps, self.start_active = sweeps, start_active
-        self._read_model(model, specification)
+        self._read_model(model, specification, compile_kwargs)
         options = {"proposals": proposals, "windows": windows, "width": width}
         self._make_sampler(specification, birth, death, options)
         self._forget()
 
-    def _read_model(self, model, specification):
-        """Names of the values by role, priors of the precisions, and values of what is fixed."""
+    def _read_model(self, model, specification, compile_kwargs):
+        """Names of the values by role, priors of the precisions, and how to read the latter."""
         prefix = specification.prefix
-        self._names, self._fixed, self._priors, self._logged = {}, {}, {}, {}
+        self._names, self._priors = {}, {}
+        read = GraphReader(model, compile_kwargs or {})
+        # Precisions may be fixed, ours, or a user's own variable with any transform.
+        self._scales = {role: read(model[f"{prefix}{role}"]) for role in ("g", "eta")}
         for role in ("gamma", "beta", "u", "g", "eta"):
             variable = model[f"{prefix}{role}"]
-            if variable not in model.free_RVs:
-                self._fixed[role] = variable
+            value = model.rvs_to_values.get(variable)
+            if value is None or variable not in model.free_RVs:
                 continue
-            value = model.rvs_to_values[variable]
-            self._names[role] = value.name
-            self._logged[role] = model.rvs_to_transforms[variable] is not None
-            if value not in self.vars and role not in ("g", "eta"):
+            if value in self.vars:
+                self._names[role] = value.name
+                if role in ("g", "eta"):
+                    self._priors[role] = _shape_and_rate(variable)
+            elif role not in ("g", "eta"):
                 raise ValueError(f"ReversibleJump moves {variable.name} too: pass it in vars.")
-            if value in self.vars and role in ("g", "eta"):
-                self._priors[role] = _shape_and_rate(variable)
 
     def _make_sampler(self, specification, birth, death, options):
         X, kernel = specification.X, specification.kernel
@@ -238,7 +241,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             now["gamma"] = gamma
         for role in self._priors:
             value = getattr(self.sampler, role)
-            now[role] = np.asarray(np.log(value) if self._logged[role] else value)
+            now[role] = np.asarray(np.log(value))
         return {self._names[role]: value for role, value in now.items()}
 
     def _adapt_to(self, point):
@@ -271,10 +274,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         )
 
     def _scale(self, role, point):
-        if role in self._fixed:
-            return float(self._fixed[role].get_value())
-        value = point[self._names[role]]
-        return float(np.exp(value) if self._logged[role] else value)
+        return float(self._scales[role](point))
 
     @staticmethod
     def competence(var, has_grad):

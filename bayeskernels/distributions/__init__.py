@@ -7,10 +7,9 @@ from bayeskernels.distributions.hinge import (
     CompleteHingeLabelRV,
     HingeLabel,
     HingeLabelRV,
-    ProbitLabel,
-    ProbitLabelRV,
 )
 from bayeskernels.distributions.label_noise import LabelNoise, LabelNoiseRV
+from bayeskernels.distributions.output_label import ProbitLabel, ProbitLabelRV
 from bayeskernels.distributions.precision import Offset, OffsetRV, Precision, PrecisionRV
 from bayeskernels.distributions.silverman_g import SilvermanG, SilvermanGRV
 from bayeskernels.distributions.uniform_sphere import UniformSphere, UniformSphereRV, UnitVector

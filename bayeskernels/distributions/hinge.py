@@ -11,27 +11,17 @@ logistic with a slope of two within the margin and of one outside:
 
     p(y = 1 \mid f) = \frac{1}{1 + e^{-2 f}} \quad (|f| \le 1), \qquad
     p(y = 1 \mid f) = \frac{1}{1 + e^{-(f + \operatorname{sgn} f)}} \quad (|f| > 1).
-
-The probit likelihood, with which they are compared, has the same form: a function of y f.
 """
 
-import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
-from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
+
+from bayeskernels.distributions.output_label import OutputLabel, OutputLabelRV
 
 __all__ = [
     "CompleteHingeLabel",
     "CompleteHingeLabelRV",
     "HingeLabel",
     "HingeLabelRV",
-    "OutputLabelRV",
-    "ProbitLabel",
-    "ProbitLabelRV",
     "complete_hinge_logit",
 ]
 
@@ -59,38 +49,6 @@ def complete_hinge_logit(output):
     return output + output.clip(-1.0, 1.0)
 
 
-class OutputLabelRV(SymbolicRandomVariable):
-    """A label (0 or 1) whose log-likelihood is a function of its margin, plus or minus the output.
-
-    With probabilities by ``pm.Bernoulli`` the gradient of log(1 - p) is NaN as soon as p is one to
-    all digits, at outputs from 8 (probit) or 37 (logistic) on, and a trajectory of NUTS ends there.
-    """
-
-    extended_signature = "[rng],[size],()->[rng],()"
-
-    @staticmethod
-    def log_likelihood(margin):
-        """Log-likelihood of a label with the given margin."""
-        raise NotImplementedError
-
-    @classmethod
-    def probability(cls, output):
-        """Probability of label 1, for draws."""
-        return pt.exp(cls.log_likelihood(output))
-
-    @classmethod
-    def rv_op(cls, output, *, size=None, rng=None):
-        """Build the graph of a draw."""
-        output = pt.as_tensor(output)
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(output, ndims_params=cls.ndims_params)
-        p = cls.probability(output)
-        next_rng, y = pm.Bernoulli.dist(p=p, size=size, rng=rng, return_next_rng=True)
-        return cls(inputs=[rng, size, output], outputs=[next_rng, y])(rng, size, output)
-
-
 class CompleteHingeLabelRV(OutputLabelRV):
     """A label with the normalised hinge likelihood."""
 
@@ -116,32 +74,7 @@ class HingeLabelRV(OutputLabelRV):
         return -pt.maximum(1.0 - margin, 0.0)
 
 
-class ProbitLabelRV(OutputLabelRV):
-    """A label with a probit likelihood."""
-
-    name = "ProbitLabel"
-    _print_name = ("ProbitLabel", "\\operatorname{ProbitLabel}")
-
-    @staticmethod
-    def log_likelihood(margin):
-        """Logarithm of the normal distribution function, with a gradient everywhere.
-
-        Each branch sees its own side of zero only: a branch that is not taken but overflows would
-        spoil the gradient all the same.
-        """
-        left, right = pt.minimum(margin, 0.0), pt.maximum(margin, 0.0)
-        tail = pt.log(pt.erfcx(-left * np.sqrt(0.5)) / 2.0) - left**2 / 2.0
-        return pt.switch(margin < 0.0, tail, pt.log1p(-pt.erfc(right * np.sqrt(0.5)) / 2.0))
-
-
-class _OutputLabel(Distribution):
-    @classmethod
-    def dist(cls, output, **kwargs):
-        """Build a variable that belongs to no model."""
-        return super().dist([output], **kwargs)
-
-
-class HingeLabel(_OutputLabel):
+class HingeLabel(OutputLabel):
     r"""Label (0 or 1) whose log-likelihood is minus its hinge loss: not a normalised one.
 
     The values :math:`\exp(-\max(1 - f, 0))` of label 1 and :math:`\exp(-\max(1 + f, 0))` of label 0
@@ -165,7 +98,7 @@ class HingeLabel(_OutputLabel):
     rv_op = HingeLabelRV.rv_op
 
 
-class CompleteHingeLabel(_OutputLabel):
+class CompleteHingeLabel(OutputLabel):
     """Label (0 or 1) with the hinge likelihood divided by its sum over the two labels.
 
     Parameters
@@ -183,35 +116,3 @@ class CompleteHingeLabel(_OutputLabel):
 
     rv_type = CompleteHingeLabelRV
     rv_op = CompleteHingeLabelRV.rv_op
-
-
-class ProbitLabel(_OutputLabel):
-    """Label that is 1 with the probability Phi(output), 0 otherwise; right in both tails.
-
-    Parameters
-    ----------
-    output : tensor_like of float
-        Output f.
-
-    Examples
-    --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import ProbitLabel
-    >>> pm.logp(ProbitLabel.dist([0.0, 40.0]), 0).eval().round(3).tolist()
-    [-0.693, -804.608]
-    """
-
-    rv_type = ProbitLabelRV
-    rv_op = ProbitLabelRV.rv_op
-
-
-@_support_point.register(OutputLabelRV)
-def _label_support_point(op, rv, rng, size, output):
-    return pt.cast(pt.gt(output, 0) + pt.zeros_like(rv), rv.dtype)
-
-
-@_logprob.register(OutputLabelRV)
-def _label_logp(op, values, rng, size, output, **kwargs):
-    (value,) = values
-    logp = op.log_likelihood((2 * value - 1) * output)
-    return pt.switch(pt.eq(value, 1) | pt.eq(value, 0), logp, -np.inf)

@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import gamma as gamma_law
 from scipy.stats import multivariate_normal, norm
 
@@ -61,6 +61,15 @@ def test_log_density_term_by_term():
     )
     logp = model.compile_logp(mode="FAST_COMPILE")
     assert np.isclose(logp(point), expected, atol=1e-5)
+
+
+def test_labels_far_on_the_wrong_side_have_a_likelihood():
+    """A Bernoulli variable with the probability Phi(9) = 1 gives them none, and no az.loo."""
+    model = generalized_kernel_model(X, Y, kernel=gaussian, max_active=6)
+    point = model.initial_point() | {"u": np.asarray(9.0)}
+    [terms] = [model["y"]]
+    logp = model.compile_logp(vars=[terms], sum=False, mode="FAST_COMPILE")(point)[0]
+    np.testing.assert_allclose(logp, log_ndtr(np.where(Y == 1, 9.0, -9.0)))
 
 
 def test_prediction_averages_probabilities():

@@ -39,9 +39,25 @@ def test_likelihood_is_that_of_the_model(model):
     np.testing.assert_allclose(total, idata.sample_stats["rj_log_likelihood"], rtol=1e-6)
 
 
-def test_a_prior_of_the_users_own_is_left_to_another_step():
-    model = bk.models.generalized_kernel_model(X, Y, max_active=10, g=pm.LogNormal.dist(0.0, 1.0))
-    with model:
+@pytest.mark.parametrize("form", ["unnamed", "interval", "another name"])
+def test_a_prior_of_the_users_own_is_left_to_another_step(form):
+    """Whatever its transform and its name: the step reads g as the model has it."""
+    with pm.Model() as model:
+        prior = {
+            "unnamed": lambda: pm.LogNormal.dist(0.0, 1.0),
+            "interval": lambda: pm.Uniform.dist(0.5, 2.0),
+            "another name": lambda: pm.Uniform("roughness", 0.5, 2.0),
+        }[form]()
+        bk.models.generalized_kernel_model(X, Y, max_active=10, g=prior)
+        step = ReversibleJump()
+        point = model.initial_point()
+        step.setup_chain(np.random.default_rng(0), 0, 1)
+        step.step(point)
+        [g] = model.replace_rvs_by_values([model["g"]])
+        assert np.isclose(
+            step.sampler.g,
+            g.eval({v: point[v.name] for v in model.value_vars if v in pm.pytensorf.inputvars(g)}),
+        )
         idata = pm.sample(20, tune=20, **QUICK)
     assert idata.posterior["g"].std() > 0
     assert idata.sample_stats["rj_active"].std() > 0

@@ -1,0 +1,54 @@
+"""Values of a model's graphs at a point, for step methods."""
+
+import pytensor
+from pymc.pytensorf import compile as compile_graph
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors
+
+__all__ = ["GraphReader"]
+
+
+class GraphReader:
+    """Turns graphs of random variables into functions of a point; constants cost nothing.
+
+    Parameters
+    ----------
+    model : pm.Model
+    compile_kwargs : dict
+        Passed on where a graph has to be compiled.
+    """
+
+    def __init__(self, model, compile_kwargs):
+        self.model = model
+        self.compile_kwargs = compile_kwargs
+
+    def now(self, graph):
+        """Present value of a graph without free variables."""
+        return self(graph)({})
+
+    def __call__(self, graph):
+        """Function of a point, with the names of the variables it needs as ``names``."""
+        if isinstance(graph, Constant):
+            return _PointFunction((), lambda: graph.data)
+        if isinstance(graph, SharedVariable):
+            return _PointFunction((), lambda: graph.get_value(borrow=True))
+        [on_values] = self.model.replace_rvs_by_values([graph])
+        used = set(ancestors([on_values]))
+        inputs = [value for value in self.model.value_vars if value in used]
+        if not inputs:
+            # Evaluated once, e.g. labels cast to another type: not worth compiling.
+            mode = Mode(linker="py", optimizer=None)
+            return _PointFunction((), pytensor.function([], on_values, mode=mode))
+        function = compile_graph(inputs, on_values, **self.compile_kwargs)
+        return _PointFunction(tuple(value.name for value in inputs), function)
+
+
+class _PointFunction:
+    def __init__(self, names, function):
+        self.names = names
+        self.function = function
+
+    def __call__(self, point):
+        return self.function(*(point[name] for name in self.names))
