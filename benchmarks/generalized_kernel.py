@@ -191,6 +191,8 @@ def measure_dense(bench):
             f, seconds = run_nuts(gram, positive, peer)
             rate = np.median([bulk_ess(f[:, :, i]) for i in range(n)]) / seconds
             ratio = ours.std(axis=(0, 1)) / f.std(axis=(0, 1))
+            quartiles = [np.quantile(draws, [0.25, 0.75], axis=(0, 1)) for draws in (ours, f)]
+            spread = np.subtract(*quartiles[0][::-1]) / np.subtract(*quartiles[1][::-1])
             bench.add(
                 "dense",
                 problem,
@@ -198,7 +200,8 @@ def measure_dense(bench):
                 our_rate / rate,
                 target,
                 note=f"{our_rate:,.0f}/s against {rate:,.1f}/s; standard deviations of f, ratio "
-                f"{np.median(ratio):.3f} ({ratio.min():.2f} to {ratio.max():.2f})",
+                f"{np.median(ratio):.3f} ({ratio.min():.2f} to {ratio.max():.2f}), interquartile "
+                f"ranges {np.median(spread):.3f}",
             )
 
 

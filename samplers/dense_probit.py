@@ -1,67 +1,94 @@
 r"""Sampler of a probit model whose points are all active (the paper's BGKM).
 
 Silverman's prior then makes :math:`f = u + \zeta` with :math:`\zeta \sim N(0, K / g)`, a Gaussian
-process. In the eigenbasis of :math:`K = E \Lambda E^T`, which never changes, its covariance is
-diagonal whatever g is, so that one sweep costs two products with E, O(n^2):
+process, and the working response s, offset and function integrated out, is N(0, Q) with the signs
+of the labels, :math:`Q = I + 1 1^T / \eta + K / g`. One sweep costs O(n^2), in the eigenbasis of K,
+which never changes:
 
-1. g given the working response s, offset and function integrated out: a slice move whose density
-   costs O(n) an evaluation;
-2. offset, its precision and the function given s (Albert and Chib);
-3. g along the other direction, with the whitened function fixed and s integrated out;
-4. s given the predictor.
+1. s by a billiard in its orthant (:mod:`bayeskernels.samplers.orthant_billiard`), which goes much
+   farther than drawing s given f and f given s (Albert and Chib) by turns;
+2. g given the *direction* of s, with offset, function and the length of s integrated out: an
+   orthant has room for any length, so the length need not hold g back. A slice move whose density
+   costs O(n) an evaluation. Then the length, whose square is Gamma distributed;
+3. offset, its precision and the function given s;
+4. g once more along another direction, with the whitened function fixed and s integrated out;
+5. s given the predictor.
 """
 
 import math
+from copy import deepcopy
 
 import numba
 import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.block_draws import outputs_at
+from bayeskernels.samplers.orthant_billiard import bounce_in_orthant
 from bayeskernels.samplers.probit_response import draw_response, log_normal_cdf, slice_precision
 
 __all__ = ["DenseProbitSampler"]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+_FAST = {**_JIT, "fastmath": {"nnan", "nsz", "contract", "reassoc"}}
+
+#: Draws of the process N(0, K) for velocities are made so many at a time: one matrix product.
+BLOCK_SIZE = 64
+
+#: Events after which a trajectory is given up; typical are n / 3.
+MAX_EVENTS = 1_000_000
 
 
-@numba.njit(**_JIT)
-def _log_response_density(log_g, eta, values, ones, r, shape, rate):
-    """Log-density of log g given the response, offset and function integrated out.
+@numba.njit(**_FAST)
+def _response_form(g, eta, values, ones, r):
+    """Log-determinant of Q and the quadratic form s' Q^-1 s.
 
     ``ones`` and r are the vector of ones and the response in the eigenbasis.
     """
-    g = math.exp(log_g)
     log_det = 0.0
     rr = 0.0
     ro = 0.0
     oo = 0.0
-    for j in range(len(values)):
-        variance = 1.0 + values[j] / g
-        log_det += math.log(variance)
-        weight = 1.0 / variance
-        rr += weight * r[j] * r[j]
-        ro += weight * r[j] * ones[j]
-        oo += weight * ones[j] * ones[j]
+    n = len(values)
+    inverse_g = 1.0 / g
+    for start in range(0, n, 16):
+        # One logarithm for sixteen factors.
+        product = 1.0
+        for j in range(start, min(start + 16, n)):
+            variance = 1.0 + values[j] * inverse_g
+            product *= variance
+            weight = 1.0 / variance
+            rr += weight * r[j] * r[j]
+            ro += weight * r[j] * ones[j]
+            oo += weight * ones[j] * ones[j]
+        log_det += math.log(product)
     log_det += math.log(1.0 + oo / eta)
-    return shape * log_g - rate * g - 0.5 * log_det - 0.5 * (rr - ro * ro / (eta + oo))
+    return log_det, rr - ro * ro / (eta + oo)
+
+
+@numba.njit(**_JIT)
+def _log_direction_density(log_g, eta, values, ones, r, shape, rate):
+    """Log-density of log g given the direction of the response."""
+    g = math.exp(log_g)
+    log_det, form = _response_form(g, eta, values, ones, r)
+    return shape * log_g - rate * g - 0.5 * log_det - 0.5 * len(r) * math.log(form)
 
 
 @numba.njit(**_JIT)
 def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
-    """Slice move of g given the response (stepping out, Neal 2003)."""
+    """Slice move of g given the direction of the response (stepping out, Neal 2003)."""
     width = 1.0
     here = math.log(g)
-    level = _log_response_density(here, eta, values, ones, r, shape, rate)
+    level = _log_direction_density(here, eta, values, ones, r, shape, rate)
     level += math.log(1.0 - rng.random())
     left = here - width * rng.random()
     right = left + width
-    while _log_response_density(left, eta, values, ones, r, shape, rate) > level:
+    while _log_direction_density(left, eta, values, ones, r, shape, rate) > level:
         left -= width
-    while _log_response_density(right, eta, values, ones, r, shape, rate) > level:
+    while _log_direction_density(right, eta, values, ones, r, shape, rate) > level:
         right += width
     while True:
         new = left + (right - left) * rng.random()
-        if _log_response_density(new, eta, values, ones, r, shape, rate) > level:
+        if _log_direction_density(new, eta, values, ones, r, shape, rate) > level:
             return math.exp(new)
         if new < here:
             left = new
@@ -70,7 +97,22 @@ def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
 
 
 @numba.njit(**_JIT)
-def _sweep(s, f, x, scales, positive, basis, rows, values, ones, hyper, rng):
+def _bounce(s, function, signs, covariance, scales, rng):
+    """Move the response along one trajectory; ``function`` is a draw of N(0, K)."""
+    g, eta = scales[0], scales[1]
+    offset = rng.standard_normal() / math.sqrt(eta)
+    amplitude = 1.0 / math.sqrt(g)
+    velocity = np.empty(len(s))
+    for i in range(len(s)):
+        velocity[i] = offset + amplitude * function[i] + rng.standard_normal()
+    duration = 1.2 + 0.7 * rng.random()
+    bounce_in_orthant(s, velocity, signs, covariance, 1.0 / g, 1.0 / eta, duration, MAX_EVENTS)
+
+
+@numba.njit(**_JIT)
+def _sweep(
+    s, f, x, scales, positive, signs, function, covariance, basis, rows, values, ones, hyper, rng
+):
     """One sweep; s, f, scales (g and eta) and x (whitened function) are updated, u is returned.
 
     ``basis`` has the eigenvectors as columns, ``rows`` as rows: both lie in memory as they are
@@ -78,9 +120,15 @@ def _sweep(s, f, x, scales, positive, basis, rows, values, ones, hyper, rng):
     """
     n = len(s)
     shape_g, rate_g, shape_eta, rate_eta = hyper
+    _bounce(s, function, signs, covariance, scales, rng)
     r = np.dot(rows, s)
     if shape_g > 0.0:
-        scales[0] = _slice_collapsed(scales[0], scales[1], values, ones, r, shape_g, rate_g, rng)
+        g = _slice_collapsed(scales[0], scales[1], values, ones, r, shape_g, rate_g, rng)
+        _, form = _response_form(g, scales[1], values, ones, r)
+        length = math.sqrt(2.0 * rng.standard_gamma(0.5 * n) / form)
+        for i in range(n):
+            r[i] *= length
+        scales[0] = g
     g, eta = scales[0], scales[1]
     # Offset with the function integrated out, then the function given the offset.
     oo = 0.0
@@ -146,7 +194,10 @@ class DenseProbitSampler:
         self.values = values**2 / self.precisions
         self.basis, self.rows = np.ascontiguousarray(basis), np.ascontiguousarray(basis.T)
         self.ones = self.rows.sum(axis=1)
+        self.factor = np.ascontiguousarray(self.basis * np.sqrt(self.values))
+        self.covariance = outputs_at(self.factor, self.factor)
         self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
+        self.signs = np.where(self.positive, 1.0, -1.0)
         # No moves of points, for those who count them.
         self.counts = np.zeros((4, 2), dtype=np.int64)
         self.hyper = tuple(
@@ -175,9 +226,13 @@ class DenseProbitSampler:
         self.f = self.u + self.basis @ (np.sqrt(self.values / self.g) * self.x)
         self.s = np.empty(n)
         draw_response(self.f, self.positive, self.s, rng)
+        self.functions, self.used = np.empty((0, n)), 0
 
     def sweep(self, rng):
         """Make one sweep."""
+        if self.used == len(self.functions):
+            noise = rng.standard_normal((BLOCK_SIZE, len(self.s)))
+            self.functions, self.used = outputs_at(noise, self.factor), 0
         scales = np.array([self.g, self.eta])
         self.u = _sweep(
             self.s,
@@ -185,6 +240,9 @@ class DenseProbitSampler:
             self.x,
             scales,
             self.positive,
+            self.signs,
+            self.functions[self.used],
+            self.covariance,
             self.basis,
             self.rows,
             self.values,
@@ -193,6 +251,7 @@ class DenseProbitSampler:
             rng,
         )
         self.g, self.eta = scales.tolist()
+        self.used += 1
 
     @property
     def points(self):
@@ -209,14 +268,14 @@ class DenseProbitSampler:
         """Log-probability of the labels at the present predictor."""
         return _log_likelihood(self.f, self.positive)
 
-    _carried = ("s", "f", "x", "u", "g", "eta")
+    _carried = ("s", "f", "x", "u", "g", "eta", "functions", "used")
 
     @property
     def snapshot(self):
         """All that changes from sweep to sweep."""
-        return {name: np.copy(getattr(self, name)) for name in self._carried}
+        return deepcopy({name: getattr(self, name) for name in self._carried})
 
     @snapshot.setter
     def snapshot(self, values):
-        for name, value in values.items():
-            setattr(self, name, value.copy() if value.ndim else float(value))
+        for name, value in deepcopy(values).items():
+            setattr(self, name, value)

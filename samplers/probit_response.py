@@ -127,10 +127,21 @@ def _log_scale_density(log_g, part, offset, positive, shape, rate):
     """Log-density of log g given whitened coefficients, with s integrated out."""
     total = shape * log_g - rate * math.exp(log_g)
     scale = math.exp(-0.5 * log_g)
+    product = 1.0
     for i in range(len(part)):
         f = offset + part[i] * scale
-        total += log_normal_cdf(f if positive[i] else -f)
-    return total
+        margin = f if positive[i] else -f
+        if margin > 8.5:
+            continue  # the probability is one to the last digit
+        if margin < -20.0:
+            total += log_normal_cdf(margin)
+            continue
+        # One logarithm for many factors.
+        product *= 0.5 * math.erfc(-margin * 0.7071067811865476)
+        if product < 1e-200:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
 
 
 @numba.njit(**_JIT)
