@@ -111,7 +111,7 @@ class PlainSampler:
             while candidate < len(self.pool) and self.pool[candidate] in self.active:
                 candidate += 1
             if candidate == len(self.pool) and k < n:
-                size = int(min(np.ceil(160 * n / max(n - k, 1)), 20 * n + 64))
+                size = int(min(np.ceil(64 * n / max(n - k, 1)), 20 * n + 64))
                 self.pool, self.used = rng.integers(n, size=size), 0
                 continue
             left -= 1

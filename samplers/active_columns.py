@@ -6,7 +6,8 @@ with :math:`z \sim N(0, I)`. The marginal covariance of the working response s (
 is then :math:`Q = I + 1 1^T / \eta + V V^T / g`, and nothing squares the condition of K as equation
 (11) does. Any orthonormal basis will do: L need not be triangular. A birth appends one column to V
 (a step of a pivoted Cholesky factorisation), a death reflects the others until one column can be
-dropped, and :math:`T = L^{-1}` is carried along, whose columns are the directions that deaths need.
+dropped (:mod:`bayeskernels.samplers.active_deaths`), and :math:`T = L^{-1}` is carried along, whose
+columns are the directions that deaths need.
 
 In the coordinates W = (1 / sqrt(eta), V / sqrt(g)) all that a proposal needs is the inverse of
 :math:`M = I + W^T W` and :math:`b = W^T s`: O(n k) for a birth, O(k^2) for a death.
@@ -24,17 +25,16 @@ __all__ = [
     "ActiveColumns",
     "append",
     "birth_gain",
-    "death_direction",
-    "death_gain",
     "new_direction",
     "new_products",
     "prepare",
     "products",
     "rebuild",
-    "reflect_coefficients",
-    "remove",
     "whitened_column",
 ]
+
+#: Reflections of deaths that may wait before they are carried out on V together.
+MAX_MIRRORS = 24
 
 #: Pivots (squared, relative to the diagonal) below which products are computed the long way.
 SMALL_PIVOT = 1e-3
@@ -61,8 +61,15 @@ class ActiveColumns(NamedTuple):
         Their kernel columns, as rows; that of the point in slot a is row ``stored[a]``.
     stored : array of int, shape (k_max,)
         A permutation: rows of ``kernel`` in use, then free ones.
-    V : array of shape (k_max, n)
-        Whitened columns, as rows.
+    V : array of shape (k_max + MAX_MIRRORS, n)
+        Whitened columns, as rows, but for the reflections that wait in ``mirrors``.
+    mirrors : array of shape (MAX_MIRRORS, k_max + MAX_MIRRORS)
+        Normals, of squared length two, of reflections of the rows of V that have not been carried
+        out yet, first one first. After them row a of the whitened columns is row ``position[a]``.
+    waiting : array of int, shape (2,)
+        Number of those reflections, and of rows of V while there are any.
+    position : array of int, shape (k_max,)
+        Means something only while reflections are waiting.
     T : array of shape (k_max, k_max)
         Inverse of L: V = T K_gamma' as rows.
     gram : array of shape (k_max + 1, k_max + 1)
@@ -81,6 +88,9 @@ class ActiveColumns(NamedTuple):
     kernel: np.ndarray
     stored: np.ndarray
     V: np.ndarray
+    mirrors: np.ndarray
+    waiting: np.ndarray
+    position: np.ndarray
     T: np.ndarray
     gram: np.ndarray
     inverse: np.ndarray
@@ -96,7 +106,10 @@ class ActiveColumns(NamedTuple):
             is_active=np.zeros(n, dtype=np.bool_),
             kernel=np.zeros((k_max, n)),
             stored=np.arange(k_max),
-            V=np.zeros((k_max, n)),
+            V=np.zeros((k_max + MAX_MIRRORS, n)),
+            mirrors=np.zeros((MAX_MIRRORS, k_max + MAX_MIRRORS)),
+            waiting=np.zeros(2, dtype=np.int64),
+            position=np.arange(k_max),
             T=np.zeros((k_max, k_max)),
             gram=np.zeros((k_max + 1, k_max + 1)),
             inverse=np.zeros((k_max + 1, k_max + 1)),
@@ -132,6 +145,51 @@ def prepare(state, s, g, eta):
 
 
 @numba.njit(**_JIT)
+def _behind_mirrors(state, stored, values):
+    """Turn what belongs to the rows of V as they are stored into what belongs to whitened columns.
+
+    ``stored`` is used up; ``values`` has one entry for each active point.
+    """
+    n_mirrors, n_rows = state.waiting
+    if n_mirrors == 0:
+        values[: state.size[0]] = stored
+        return
+    for b in range(n_mirrors):
+        along = 0.0
+        for a in range(n_rows):
+            along += state.mirrors[b, a] * stored[a]
+        for a in range(n_rows):
+            stored[a] -= along * state.mirrors[b, a]
+    for a in range(state.size[0]):
+        values[a] = stored[state.position[a]]
+
+
+@numba.njit(**_JIT)
+def _before_mirrors(state, values):
+    """Reverse :func:`_behind_mirrors`: coefficients of the rows of V as they are stored."""
+    k = state.size[0]
+    n_mirrors, n_rows = state.waiting
+    if n_mirrors == 0:
+        return values[:k]
+    stored = np.zeros(n_rows)
+    for a in range(k):
+        stored[state.position[a]] = values[a]
+    for b in range(n_mirrors - 1, -1, -1):
+        along = 0.0
+        for a in range(n_rows):
+            along += state.mirrors[b, a] * stored[a]
+        for a in range(n_rows):
+            stored[a] -= along * state.mirrors[b, a]
+    return stored
+
+
+@numba.njit(**_JIT)
+def _stored_rows(state):
+    """Number of rows of V in use."""
+    return state.waiting[1] if state.waiting[0] > 0 else state.size[0]
+
+
+@numba.njit(**_JIT)
 def _coordinates(state, point, diagonal, without, c):
     """C becomes the coordinates of a point in V; returns the pivot of a step that adds it.
 
@@ -139,8 +197,11 @@ def _coordinates(state, point, diagonal, without, c):
     die), or empty.
     """
     k = state.size[0]
-    for a in range(k):
-        c[a] = state.V[a, point]
+    n_rows = _stored_rows(state)
+    stored = np.empty(n_rows)
+    for a in range(n_rows):
+        stored[a] = state.V[a, point]
+    _behind_mirrors(state, stored, c)
     if len(without) > 0:
         along = 0.0
         for a in range(k):
@@ -168,8 +229,7 @@ def new_direction(state, point, column, diagonal, without, v, c):
 @numba.njit(**_JIT)
 def whitened_column(state, column, c, pivot, v):
     """Whitened column v of a point from its coordinates in V."""
-    k = state.size[0]
-    known = np.dot(c[:k], state.V[:k])
+    known = np.dot(_before_mirrors(state, c), state.V[: _stored_rows(state)])
     scale = 1.0 / pivot
     for i in range(len(v)):
         v[i] = (column[i] - known[i]) * scale
@@ -178,6 +238,12 @@ def whitened_column(state, column, c, pivot, v):
 @numba.njit(**_JIT)
 def products(state, v, s, m):
     """M becomes the inner products of v with (1, V); returns those with itself and with s."""
+    return _products(state, v, s, np.dot(state.V[: _stored_rows(state)], v), m)
+
+
+@numba.njit(**_JIT)
+def _products(state, v, s, stored, m):
+    """As :func:`products`, from the inner products of v with the rows of V as they are stored."""
     own = 0.0
     total = 0.0
     with_s = 0.0
@@ -185,19 +251,20 @@ def products(state, v, s, m):
         own += v[i] * v[i]
         total += v[i]
         with_s += v[i] * s[i]
-    k = state.size[0]
     m[0] = total
-    m[1 : k + 1] = np.dot(state.V[:k], v)
+    _behind_mirrors(state, stored, m[1:])
     return own, with_s
 
 
 @numba.njit(**_JIT)
-def new_products(state, point, column, diagonal, without, s, v, c, m):
-    """What :func:`products` finds for the whitened column of a further point, in one pass over V.
+def new_products(state, point, column, known, diagonal, without, s, v, c, m):
+    """What :func:`products` finds for the whitened column of a further point.
 
     Returns its pivot and its products with itself and with s. The column itself is not needed to
     judge a proposal: its products follow from those of the kernel column and the Gram matrix. Only
     where the pivot is small, and the difference of large numbers would be left, is it computed.
+    ``known`` has the inner products of the kernel column with the first rows of V as they are
+    stored, which can be computed for many columns at once; what it lacks is added.
     """
     k = state.size[0]
     pivot = _coordinates(state, point, diagonal, without, c)
@@ -205,7 +272,11 @@ def new_products(state, point, column, diagonal, without, s, v, c, m):
         whitened_column(state, column, c, pivot, v)
         own, with_s = products(state, v, s, m)
         return pivot, own, with_s
-    own, with_s = products(state, column, s, m)
+    n_rows = _stored_rows(state)
+    stored = np.empty(n_rows)
+    stored[: len(known)] = known
+    stored[len(known) :] = np.dot(state.V[len(known) : n_rows], column)
+    own, with_s = _products(state, column, s, stored, m)
     total = 0.0
     for a in range(k):
         own -= 2.0 * c[a] * m[a + 1]
@@ -222,8 +293,12 @@ def new_products(state, point, column, diagonal, without, s, v, c, m):
 
 
 @numba.njit(**_JIT)
-def birth_gain(state, inverse, own, with_s, m):
-    """Log-ratio of p(s) with and without a further column, given ``inverse`` without it."""
+def birth_gain(state, own, with_s, m, x, share):
+    """Log-ratio of p(s) with and without a further column.
+
+    Without a direction that is about to die where x and ``share`` are what
+    :func:`~bayeskernels.samplers.active_deaths.death_gain` found for it; x is empty otherwise.
+    """
     k = state.size[0]
     g_scale = state.scales[1]
     schur = 1.0 + own * g_scale * g_scale
@@ -235,44 +310,20 @@ def birth_gain(state, inverse, own, with_s, m):
     for a in range(k + 1):
         row = 0.0
         for c in range(k + 1):
-            row += inverse[a, c] * weights[c]
+            row += state.inverse[a, c] * weights[c]
         schur -= weights[a] * row
         residual -= state.response[a] * row
+    if len(x) > 0:
+        # The inverse without the direction differs by the outer product of x with itself.
+        along = 0.0
+        with_response = 0.0
+        for a in range(k + 1):
+            along += x[a] * weights[a]
+            with_response += x[a] * state.response[a]
+        schur += along * along / share
+        residual += along * with_response / share
     schur = max(schur, 1.0)
     return -0.5 * math.log(schur) + 0.5 * residual * residual / schur
-
-
-@numba.njit(**_JIT)
-def death_direction(state, slot, t):
-    """T becomes the unit vector of V's coordinates that only the point in ``slot`` needs."""
-    k = state.size[0]
-    length = 0.0
-    for a in range(k):
-        t[a] = state.T[a, slot]
-        length += t[a] * t[a]
-    scale = 1.0 / math.sqrt(length)
-    for a in range(k):
-        t[a] *= scale
-
-
-@numba.njit(**_JIT)
-def death_gain(state, t, x):
-    """Log-ratio of p(s) without direction t and with it, and the Schur complement.
-
-    x becomes inverse (0, t).
-    """
-    k = state.size[0]
-    share = 0.0
-    lost = 0.0
-    for a in range(k + 1):
-        row = 0.0
-        for c in range(k):
-            row += state.inverse[a, c + 1] * t[c]
-        x[a] = row
-        lost += row * state.response[a]
-        if a > 0:
-            share += row * t[a - 1]
-    return -0.5 * math.log(share) - 0.5 * lost * lost / share, share
 
 
 @numba.njit(**_JIT)
@@ -282,9 +333,14 @@ def append(state, point, column, v, c, pivot, own, with_s, m):
     n = len(v)
     g_scale = state.scales[1]
     row_in_store = state.stored[k]
+    new_row = _stored_rows(state)
+    if state.waiting[0] > 0:
+        state.position[k] = new_row
+        state.waiting[1] += 1
+        state.mirrors[: state.waiting[0], new_row] = 0.0
     for i in range(n):
         state.kernel[row_in_store, i] = column[i]
-        state.V[k, i] = v[i]
+        state.V[new_row, i] = v[i]
     # Inverse of a factor with one more row.
     for a in range(k):
         state.T[a, k] = 0.0
@@ -325,121 +381,10 @@ def append(state, point, column, v, c, pivot, own, with_s, m):
 
 
 @numba.njit(**_JIT)
-def _reflect(matrix, k, h, work):
-    """Reflect a symmetric matrix from both sides, its first row and column excepted.
-
-    (I - h h') A (I - h h') = A - h w' - w h' with w = A h - (h' A h / 2) h, for h'h = 2.
-    """
-    half = 0.0
-    for a in range(k + 1):
-        value = 0.0
-        for e in range(k):
-            value += matrix[a, e + 1] * h[e]
-        work[a] = value
-        if a > 0:
-            half += 0.5 * h[a - 1] * value
-    for a in range(k):
-        work[a + 1] -= half * h[a]
-    for e in range(k):
-        matrix[0, e + 1] -= work[0] * h[e]
-        matrix[e + 1, 0] = matrix[0, e + 1]
-    for a in range(k):
-        weight = h[a]
-        other = work[a + 1]
-        for e in range(k):
-            matrix[a + 1, e + 1] -= weight * work[e + 1] + other * h[e]
-
-
-@numba.njit(**_JIT)
-def _mirror(state, slot):
-    """Normal of length sqrt(2) of the reflection that takes a death's direction to the last axis.
-
-    To that of its two ends which is farther away, for accuracy.
-    """
-    k = state.size[0]
-    h = np.empty(k)
-    death_direction(state, slot, h)
-    h[k - 1] += 1.0 if h[k - 1] >= 0.0 else -1.0
-    length = 0.0
-    for a in range(k):
-        length += h[a] * h[a]
-    scale = math.sqrt(2.0 / length)
-    for a in range(k):
-        h[a] *= scale
-    return h
-
-
-@numba.njit(**_JIT)
-def reflect_coefficients(state, slot, z):
-    """Whitened coefficients as :func:`remove` will need them; the last is then to be dropped."""
-    k = state.size[0]
-    h = _mirror(state, slot)
-    along = 0.0
-    for a in range(k):
-        along += h[a] * z[a]
-    for a in range(k):
-        z[a] -= along * h[a]
-
-
-@numba.njit(**_JIT)
-def remove(state, slot):
-    """Make the point in ``slot`` inactive."""
-    k = state.size[0]
-    n = state.V.shape[1]
-    h = _mirror(state, slot)
-    work = np.zeros(max(n, k + 1))
-    # In blocks that fit into the cache, as each is read twice.
-    for start in range(0, n, 128):
-        stop = min(start + 128, n)
-        for a in range(k):
-            for i in range(start, stop):
-                work[i] += h[a] * state.V[a, i]
-        for a in range(k):
-            for i in range(start, stop):
-                state.V[a, i] -= h[a] * work[i]
-    work[:k] = 0.0
-    for a in range(k):
-        for e in range(k):
-            work[e] += h[a] * state.T[a, e]
-    for a in range(k):
-        for e in range(k):
-            state.T[a, e] -= h[a] * work[e]
-    _reflect(state.gram, k, h, work)
-    _reflect(state.inverse, k, h, work)
-    along = 0.0
-    for a in range(k):
-        along += h[a] * state.response[a + 1]
-    for a in range(k):
-        state.response[a + 1] -= along * h[a]
-    _drop_last(state)
-    state.is_active[state.points[slot]] = False
-    freed = state.stored[slot]
-    for q in range(slot + 1, k):
-        state.points[q - 1] = state.points[q]
-        state.stored[q - 1] = state.stored[q]
-        for a in range(k - 1):
-            state.T[a, q - 1] = state.T[a, q]
-    state.points[k - 1] = -1
-    state.stored[k - 1] = freed
-
-
-@numba.njit(**_JIT)
-def _drop_last(state):
-    """Take the last direction out of the inverse of M, and count one point less."""
-    k = state.size[0]
-    last = state.inverse[k, k]
-    for a in range(k):
-        weight = state.inverse[a, k] / last
-        for e in range(k):
-            state.inverse[a, e] -= weight * state.inverse[k, e]
-    state.size[0] = k - 1
-
-
-@numba.njit(**_JIT)
 def rebuild(state, diagonal):
     """Recompute V, T and the Gram matrix from the kernel columns, against drift.
 
-    :func:`prepare` has to follow.
+    :func:`prepare` has to follow. No reflections may be waiting.
     """
     k = state.size[0]
     n = state.V.shape[1]

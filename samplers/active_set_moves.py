@@ -25,16 +25,20 @@ import numba
 import numpy as np
 
 from bayeskernels.samplers.active_columns import (
+    MAX_MIRRORS,
     append,
     birth_gain,
-    death_direction,
-    death_gain,
     new_direction,
     new_products,
     products,
-    reflect_coefficients,
-    remove,
     whitened_column,
+)
+from bayeskernels.samplers.active_deaths import (
+    death_direction,
+    death_gain,
+    reflect_coefficients,
+    reflect_now,
+    remove_soon,
 )
 from bayeskernels.samplers.probit_response import label_terms
 
@@ -107,13 +111,23 @@ def move_points(
     t = np.empty(k_max)
     m = np.empty(k_max + 1)
     x = np.empty(k_max + 1)
-    reduced = np.empty((k_max + 1, k_max + 1))
     nothing = np.empty(0)
+    known = np.empty((0, 0))
+    first_known = 0
     for proposal in range(n_proposals):
         k = state.size[0]
         candidate = _next_candidate(state.is_active, pool, used)
         if candidate == len(pool) and k < n:
+            reflect_now(state)
             return candidate, n_proposals - proposal
+        if state.waiting[0] == MAX_MIRRORS or candidate >= first_known + len(known):
+            # Inner products of the next candidates with V: one matrix product for all of them.
+            # A point of the pool that is passed over because it is active may die and be next.
+            reflect_now(state)
+            first_known = used
+            wanted = 1 + int((n_proposals - proposal) * (1.0 - death[k]))
+            last = min(candidate + wanted, len(pool))
+            known = np.dot(columns[used:last], state.V[:k].T)
         level = rng.random()
         kind = BIRTH if level < birth[k] else DEATH if level < birth[k] + death[k] else SWAP
         if kind == SWAP and (k == 0 or k == n):
@@ -135,15 +149,19 @@ def move_points(
             point = pool[candidate]
             column = columns[candidate]
             pivot, own, with_s = new_products(
-                state, point, column, diagonal[point], without, s, v, c, m
+                state,
+                point,
+                column,
+                known[candidate - first_known],
+                diagonal[point],
+                without,
+                s,
+                v,
+                c,
+                m,
             )
-            if kind == BIRTH:
-                log_ratio += birth_gain(state, state.inverse, own, with_s, m)
-            else:
-                for a in range(k + 1):
-                    for e in range(k + 1):
-                        reduced[a, e] = state.inverse[a, e] - x[a] * x[e] / share
-                log_ratio += birth_gain(state, reduced, own, with_s, m)
+            lost = nothing if kind == BIRTH else x[: k + 1]
+            log_ratio += birth_gain(state, own, with_s, m, lost, share)
         if kind == BIRTH:
             log_ratio += log_prior[k + 1] - log_prior[k]
             log_ratio += math.log(death[k + 1] * (n - k) / (birth[k] * (k + 1)))
@@ -158,9 +176,10 @@ def move_points(
                 reflect_coefficients(state, slot, c)
                 reflect_coefficients(state, slot, m[1:])
             if kind != BIRTH:
-                remove(state, slot)
+                remove_soon(state, slot)
             if kind != DEATH:
                 append(state, point, column, v, c, pivot, own, with_s, m)
+    reflect_now(state)
     return used, 0
 
 
@@ -313,7 +332,8 @@ def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, 
     dying = np.sort(slots[: max(k - new_size, 0)])
     for a in range(len(dying) - 1, -1, -1):
         reflect_coefficients(state, dying[a], z)
-        remove(state, dying[a])
+        remove_soon(state, dying[a])
+    reflect_now(state)
     return new_size != k
 
 

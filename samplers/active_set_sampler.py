@@ -41,7 +41,7 @@ __all__ = ["ActiveSetSampler", "move_probabilities"]
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Columns and inverses are computed from scratch after this many sweeps.
-REBUILD_EVERY = 100
+REBUILD_EVERY = 25
 
 
 def move_probabilities(n, k_max, birth=0.3, death=0.3):
@@ -324,7 +324,7 @@ class ActiveSetSampler:
         """Draw points to be born, with their kernel columns; in a hurry where most are active."""
         n = len(self.positive)
         inactive = max(n - int(self.state.size[0]), 1)
-        size = int(min(np.ceil(160 * n / inactive), 20 * n + 64))
+        size = int(min(np.ceil(64 * n / inactive), 20 * n + 64))
         self.pool = rng.integers(n, size=size)
         self.pool_columns = self.columns(self.pool)
         self.used = 0

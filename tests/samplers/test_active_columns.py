@@ -8,14 +8,18 @@ from bayeskernels.samplers.active_columns import (
     ActiveColumns,
     append,
     birth_gain,
-    death_direction,
-    death_gain,
     new_direction,
     new_products,
     prepare,
     products,
     rebuild,
+)
+from bayeskernels.samplers.active_deaths import (
+    death_direction,
+    death_gain,
+    reflect_now,
     remove,
+    remove_soon,
 )
 
 N, K_MAX = 20, 9
@@ -41,7 +45,7 @@ def activate(state, gram, s, point):
     v, c, m = np.empty(N), np.empty(K_MAX), np.empty(K_MAX + 1)
     pivot = new_direction(state, point, gram[point], gram[point, point], np.empty(0), v, c)
     own, with_s = products(state, v, s, m)
-    gain = birth_gain(state, state.inverse, own, with_s, m)
+    gain = birth_gain(state, own, with_s, m, np.empty(0), 1.0)
     append(state, point, gram[point], v, c, pivot, own, with_s, m)
     return gain
 
@@ -68,12 +72,14 @@ def check(state, gram, s, g, eta):
         np.testing.assert_array_equal(state.kernel[state.stored[slot]], gram[points[slot]])
 
 
-def test_births_and_deaths_in_any_order(problem):
+@pytest.mark.parametrize("every", [1, 7, 300])
+def test_births_and_deaths_in_any_order(problem, every):
+    """Reflections carried out at once, after some moves, or only when no more can wait."""
     gram, s, rng = problem
     g, eta = 0.7, 2.0
     state = ActiveColumns.empty(N, K_MAX)
     prepare(state, s, g, eta)
-    for _ in range(300):
+    for step in range(300):
         k = int(state.size[0])
         points = state.points[:k].tolist()
         before = log_marginal(gram, s, points, g, eta)
@@ -86,10 +92,14 @@ def test_births_and_deaths_in_any_order(problem):
             t, x = np.empty(K_MAX), np.empty(K_MAX + 1)
             death_direction(state, slot, t)
             gain, _ = death_gain(state, t, x)
-            remove(state, slot)
+            (remove if every == 1 else remove_soon)(state, slot)
             after = points[:slot] + points[slot + 1 :]
         assert state.points[: state.size[0]].tolist() == after
         assert np.isclose(gain, log_marginal(gram, s, after, g, eta) - before, atol=1e-6)
+        if step % every == 0:
+            reflect_now(state)
+            check(state, gram, s, g, eta)
+    reflect_now(state)
     check(state, gram, s, g, eta)
 
 
@@ -107,12 +117,14 @@ def test_swap_is_a_death_and_a_birth(problem):
     v, c = np.empty(N), np.empty(K_MAX)
     new_direction(state, 5, gram[5], 1.0, t[:4], v, c)
     own, with_s = products(state, v, s, m)
-    short = new_products(state, 5, gram[5], 1.0, t[:4], s, v.copy(), c.copy(), m_short := m.copy())
-    np.testing.assert_allclose(short[1:], (own, with_s), rtol=1e-10)
-    np.testing.assert_allclose(m_short[:5], m[:5], rtol=1e-10)
-    reduced = state.inverse.copy()
-    reduced[:5, :5] -= np.outer(x[:5], x[:5]) / share
-    gain += birth_gain(state, reduced, own, with_s, m)
+    for n_known in (0, 3, 4):
+        known = state.V[:n_known] @ gram[5]
+        short = new_products(
+            state, 5, gram[5], known, 1.0, t[:4], s, v.copy(), c.copy(), m_short := m.copy()
+        )
+        np.testing.assert_allclose(short[1:], (own, with_s), rtol=1e-10)
+        np.testing.assert_allclose(m_short[:5], m[:5], rtol=1e-10)
+    gain += birth_gain(state, own, with_s, m, x[:5], share)
     change = log_marginal(gram, s, [3, 7, 0, 5], g, eta)
     change -= log_marginal(gram, s, [3, 11, 7, 0], g, eta)
     assert np.isclose(gain, change, atol=1e-6)

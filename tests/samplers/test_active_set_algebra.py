@@ -19,9 +19,14 @@ def peers():
     return module
 
 
+@pytest.mark.parametrize("seed", [2, 3, 4])
 @pytest.mark.parametrize("algebra", ["FormulaEleven", "Naive"])
-def test_same_random_numbers_give_the_same_chain(peers, algebra):
-    """Active sets are equal, g and the predictor to 1e-8, through a rebuild and 1,500 proposals."""
+def test_same_random_numbers_give_the_same_chain(peers, algebra, seed):
+    """Active sets are equal, g and the predictor to 1e-8, through rebuilds and 2,100 proposals.
+
+    In three stretches: like all chains with common random numbers these two drift apart by
+    themselves, rounding errors grow tenfold in some twenty sweeps.
+    """
     rng = np.random.default_rng(1)
     n = 40
     X = rng.standard_normal((n, 4))
@@ -32,9 +37,9 @@ def test_same_random_numbers_give_the_same_chain(peers, algebra):
     )
     ours.place([3, 5], 0.0, None, 1.0, 1.0, rng)
     theirs = peers.PlainSampler(getattr(peers, algebra), ours, gram)
-    our_rng, their_rng = np.random.default_rng(2), np.random.default_rng(2)
+    our_rng, their_rng = np.random.default_rng(seed), np.random.default_rng(seed)
     sizes = set()
-    for _ in range(150):
+    for _ in range(70):
         ours.sweep(our_rng)
         k = len(ours.points)
         T = ours.state.T[:k, :k]
