@@ -1,0 +1,157 @@
+r"""Normalising constants of a family of targets :math:`p_0 e^{b E}` from draws at several b.
+
+All draws are pooled (multistate Bennett acceptance ratio: Shirts and Chodera 2008; the family has
+one energy, so this is also the histogram method without a histogram). With :math:`N_k` draws at
+:math:`b_k`,
+
+.. math:: \log Z(b) = \log \sum_n \frac{e^{b E_n}}{\sum_k N_k e^{b_k E_n - \log Z_k}},
+
+and :math:`Z(b_0) = 1` fixes the scale. Errors come from leaving out stretches of time, all powers
+at once, so that neither correlations in time nor between the rungs of a ladder are overlooked.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+__all__ = ["Normalizer", "log_normalizers", "normalizer_with_error"]
+
+
+class Normalizer(NamedTuple):
+    """A log-ratio of normalising constants with its Monte Carlo error."""
+
+    value: float
+    mcse: float
+
+
+def log_normalizers(powers, energies, *, start=None, tolerance=1e-8, max_steps=200):
+    """Log-normalising constants at all powers, relative to the first.
+
+    Parameters
+    ----------
+    powers : array of shape (n_powers,)
+    energies : array of shape (n_powers, n_draws)
+        E of the draws at each power.
+    start : array of shape (n_powers,), optional
+        Where the iteration starts.
+    tolerance : float
+    max_steps : int
+
+    Returns
+    -------
+    array of shape (n_powers,)
+
+    Examples
+    --------
+    Standard normal draws tilted by E = x are normal with mean b, and log Z = b^2 / 2.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> powers = np.array([0.0, 0.5, 1.0])
+    >>> energies = powers[:, None] + rng.standard_normal((3, 20_000))
+    >>> log_normalizers(powers, energies).round(1).tolist()
+    [0.0, 0.1, 0.5]
+    """
+    powers = np.asarray(powers, dtype=np.float64)
+    energies = np.asarray(energies, dtype=np.float64)
+    n_powers, n_draws = energies.shape
+    tilts = powers[:, None] * energies.ravel()
+    values = _trapezoid(powers, energies) if start is None else np.array(start)
+    for _ in range(max_steps):
+        shares = _shares(tilts, values)
+        step = _newton_step(shares.sum(axis=1), shares @ shares.T, n_draws)
+        if not np.all(np.abs(step) < 1.0):
+            # Far away: the self-consistent iteration cannot go astray.
+            step = _self_consistent(tilts, values) - values
+        values = values + step
+        if np.abs(step).max() < tolerance:
+            break
+    return values
+
+
+def _shares(tilts, values):
+    """Probabilities that a draw came from each power, (n_powers, n)."""
+    shares = tilts - values[:, None]
+    return np.exp(shares - logsumexp(shares, axis=0))
+
+
+def _newton_step(totals, products, n_draws):
+    """Step of Newton's method on the convex objective; totals and products of the shares."""
+    step = np.zeros(len(totals))
+    curvature = (np.diag(totals) - products)[1:, 1:]
+    step[1:] = np.linalg.lstsq(curvature, totals[1:] - n_draws, rcond=1e-12)[0]
+    return step
+
+
+def _trapezoid(powers, energies):
+    """Thermodynamic integration by medians, as a start: means may be spoilt by heavy tails."""
+    middle = np.median(energies, axis=1)
+    steps = 0.5 * np.diff(powers) * (middle[1:] + middle[:-1])
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _self_consistent(tilts, values):
+    log_mixture = logsumexp(tilts - values[:, None], axis=0)
+    new = logsumexp(tilts - log_mixture, axis=1)
+    return new - new[0]
+
+
+def normalizer_with_error(powers, energies, *, n_stretches=20):
+    """Log-ratio of the last normalising constant to the first, with its Monte Carlo error.
+
+    Parameters
+    ----------
+    powers : array of shape (n_powers,)
+    energies : array of shape (n_ladders, n_draws, n_powers)
+        E of each rung after each round, of independent ladders.
+    n_stretches : int
+        Stretches of time, over all ladders together, that are left out one after the other.
+
+    Returns
+    -------
+    Normalizer
+        The error is the larger of two: the jackknife over stretches, and, where there are
+        several ladders, that from the spread between them. The second sees what the first cannot, a
+        ladder that has not mixed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> powers = np.array([0.0, 0.5, 1.0])
+    >>> energies = powers + rng.standard_normal((2, 1000, 3))
+    >>> estimate = normalizer_with_error(powers, energies)
+    >>> bool(abs(estimate.value - 0.5) < 3 * estimate.mcse)
+    True
+    """
+    energies = np.asarray(energies, dtype=np.float64)
+    n_ladders, n_draws, n_powers = energies.shape
+    per_ladder = max(2, n_stretches // n_ladders)
+    length = n_draws // per_ladder
+    if length < 1:
+        raise ValueError(f"{n_draws} draws are too few for an error; at least {per_ladder} needed.")
+    rounds = energies.reshape(-1, n_powers)
+    pooled = log_normalizers(powers, rounds.T)
+    tilts = np.asarray(powers)[:, None, None] * rounds.T
+    shares = _shares(tilts.reshape(n_powers, -1), pooled).reshape(n_powers, n_powers, -1)
+    products = np.einsum("jet,ket->tjk", shares, shares)
+    totals = shares.sum(axis=1)
+    # One step of Newton's method from the estimate of all draws is enough for each stretch.
+    changes = []
+    for stretch in range(n_ladders * per_ladder):
+        ladder, part = divmod(stretch, per_ladder)
+        first = ladder * n_draws + part * length
+        left_out = slice(first, first + length)
+        step = _newton_step(
+            totals.sum(axis=1) - totals[:, left_out].sum(axis=1),
+            products.sum(axis=0) - products[left_out].sum(axis=0),
+            len(rounds) - length,
+        )
+        changes.append(step[-1])
+    count = len(changes)
+    error = np.sqrt((count - 1) / count * np.sum((np.array(changes) - np.mean(changes)) ** 2))
+    if n_ladders > 1:
+        alone = [log_normalizers(powers, part.T, start=pooled)[-1] for part in energies]
+        error = max(error, np.std(alone, ddof=1) / np.sqrt(n_ladders))
+    return Normalizer(float(pooled[-1]), float(error))
