@@ -55,7 +55,7 @@ def log_normalizers(powers, energies, *, start=None, tolerance=1e-8, max_steps=2
     """
     powers = np.asarray(powers, dtype=np.float64)
     energies = np.asarray(energies, dtype=np.float64)
-    n_powers, n_draws = energies.shape
+    n_draws = energies.shape[1]
     tilts = powers[:, None] * energies.ravel()
     values = _trapezoid(powers, energies) if start is None else np.array(start)
     for _ in range(max_steps):

@@ -216,9 +216,7 @@ def move_fork(
     for a in range(n_births):
         point = candidates[a]
         row = state.V[k + a]
-        new_direction(
-            state, point, columns[rows[a]], diagonal[point], np.empty(0), row, c
-        )
+        new_direction(state, point, columns[rows[a]], diagonal[point], np.empty(0), row, c)
         # Counted for the time being: the next column has to be orthogonal to this one.
         state.size[0] += 1
         mean, precision = _newton_step(row, scale, slope, bend)

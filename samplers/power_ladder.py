@@ -1,9 +1,9 @@
 r"""Replicas of a chain at powers of the likelihood from 0 to 1 that exchange their places.
 
-At power 0 a replica is redrawn from the prior in every round, so whatever climbs from there to power
-1 is a fresh start that has been cooled: *round trips* count how often that happened. Neighbours are
-proposed to swap alternately on even and odd rungs (Okabe et al. 2001; Syed et al. 2022), which
-carries replicas through the ladder rather than letting them diffuse.
+At power 0 a replica is redrawn from the prior in every round, so whatever climbs from there to
+power 1 is a fresh start that has been cooled: *round trips* count how often that happened.
+Neighbours are proposed to swap alternately on even and odd rungs (Okabe et al. 2001; Syed et al.
+2022), which carries replicas through the ladder rather than letting them diffuse.
 """
 
 import numpy as np

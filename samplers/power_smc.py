@@ -1,9 +1,10 @@
 r"""Sequential Monte Carlo over powers of the likelihood (Del Moral, Doucet and Jasra 2006).
 
 Particles are drawn from the prior; the power goes up by steps that leave half of them effective,
-then they are resampled and moved by the chain of :mod:`bayeskernels.samplers.powered_chain`. This is
-the pilot that places the rungs of parallel tempering, and an estimate of the evidence that shares
-nothing with it but the moves. Its own error, from one run, would be far too small: repeat it.
+then they are resampled and moved by the chain of :mod:`bayeskernels.samplers.powered_chain`. This
+is the pilot that places the rungs of parallel tempering, and an estimate of the evidence that
+shares nothing with it but the moves. Its own error, from one run, would be far too small: repeat
+it.
 """
 
 from dataclasses import dataclass

@@ -19,8 +19,8 @@ from bayeskernels.samplers.active_columns import ActiveColumns
 from bayeskernels.samplers.forked_windows import activate, draw_inactive, draw_window, move_fork
 from bayeskernels.samplers.powered_coefficients import (
     ETA,
-    G,
     OFFSET,
+    G,
     log_likelihood,
     move_coefficients,
     move_precisions,
@@ -45,6 +45,7 @@ class Whereabouts:
     beta : array of shape (k,)
         Their coefficients.
     u, g, eta : float
+    log_likelihood : float
     energy : float
         E, by which the power tilts.
     """
@@ -54,6 +55,7 @@ class Whereabouts:
     u: float
     g: float
     eta: float
+    log_likelihood: float
     energy: float
 
 
@@ -197,9 +199,7 @@ def _sweep(
 @numba.njit(**_JIT)
 def _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts):
     move_precisions(state, f, z, scalars, positive, power, hyper, rng)
-    move_coefficients(
-        state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts
-    )
+    move_coefficients(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
 
 
 @numba.njit(**_JIT)
@@ -365,7 +365,9 @@ class PoweredChain:
     def whereabouts(self):
         """Where the chain is; :meth:`place` takes it there again."""
         g, eta, u = self.scalars.tolist()
-        return Whereabouts(self.points.copy(), self.beta, u, g, eta, self.energy)
+        likelihood = self.log_likelihood
+        energy = self.target.energy(likelihood, g, eta)
+        return Whereabouts(self.points.copy(), self.beta, u, g, eta, likelihood, energy)
 
     def place(self, where):
         """Set the chain down somewhere."""
@@ -375,5 +377,7 @@ class PoweredChain:
         if k:
             # T is triangular after births only.
             factor = np.ascontiguousarray(self.state.T[:k, :k])
-            self.z[:k] = np.sqrt(where.g) * solve_triangular(factor, where.beta, trans=1, lower=True)
+            self.z[:k] = np.sqrt(where.g) * solve_triangular(
+                factor, where.beta, trans=1, lower=True
+            )
         self._set_predictor()

@@ -3,9 +3,10 @@ r"""Moves of offset, coefficients and their precisions under a power of the prob
 In the coordinates :math:`w = (u \sqrt\eta, z)` the prior is standard normal and the predictor is
 :math:`f = W^T w`. Newton's method finds mode m and curvature :math:`H = C C^T` of the log-density
 of w, which depend on active set and precisions only. In the coordinates :math:`x = C^T (w - m)` the
-conditional distribution is nearly standard normal: the preconditioned Crank-Nicolson proposal (Cotter et al.
-2013) leaves that exactly, and is accepted almost always. A precision that moves with x fixed takes
-mode and curvature along (*transport*), nearly as if coefficients had been integrated out.
+conditional distribution is nearly standard normal; the preconditioned Crank-Nicolson proposal
+(Cotter et al. 2013) leaves that one as it is, so most proposals are accepted. A precision that
+moves with x fixed takes mode and curvature along (*transport*), nearly as if coefficients had been
+integrated out.
 """
 
 import math
@@ -16,7 +17,7 @@ import numpy as np
 from bayeskernels.samplers.forked_windows import powered_terms
 from bayeskernels.samplers.probit_response import log_normal_cdf
 
-__all__ = ["G", "ETA", "OFFSET", "log_likelihood", "move_coefficients", "move_precisions"]
+__all__ = ["ETA", "OFFSET", "G", "log_likelihood", "move_coefficients", "move_precisions"]
 
 _JIT = {
     "cache": True,
