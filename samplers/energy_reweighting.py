@@ -6,13 +6,14 @@ one energy, so this is also the histogram method without a histogram). With :mat
 
 .. math:: \log Z(b) = \log \sum_n \frac{e^{b E_n}}{\sum_k N_k e^{b_k E_n - \log Z_k}},
 
-and :math:`Z(b_0) = 1` fixes the scale. Errors come from leaving out stretches of time, all powers
-at once, so that neither correlations in time nor between the rungs of a ladder are overlooked.
+and :math:`Z(b_0) = 1` fixes the scale. Errors come from what each round of a ladder contributes to
+the estimate, all powers at once: neither correlations between rungs nor in time are overlooked.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
 __all__ = ["Normalizer", "log_normalizers", "normalizer_with_error"]
@@ -97,7 +98,7 @@ def _self_consistent(tilts, values):
     return new - new[0]
 
 
-def normalizer_with_error(powers, energies, *, n_stretches=20):
+def normalizer_with_error(powers, energies):
     """Log-ratio of the last normalising constant to the first, with its Monte Carlo error.
 
     Parameters
@@ -105,15 +106,13 @@ def normalizer_with_error(powers, energies, *, n_stretches=20):
     powers : array of shape (n_powers,)
     energies : array of shape (n_ladders, n_draws, n_powers)
         E of each rung after each round, of independent ladders.
-    n_stretches : int
-        Stretches of time, over all ladders together, that are left out one after the other.
 
     Returns
     -------
     Normalizer
-        The error is the larger of two: the jackknife over stretches, and, where there are
-        several ladders, that from the spread between them. The second sees what the first cannot, a
-        ladder that has not mixed.
+        The error is the larger of two: that of the mean of the rounds' contributions, by their
+        effective number, and, where there are several ladders, that from the spread between their
+        estimates. The second sees what the first cannot, ladders that have not mixed.
 
     Examples
     --------
@@ -125,33 +124,26 @@ def normalizer_with_error(powers, energies, *, n_stretches=20):
     >>> bool(abs(estimate.value - 0.5) < 3 * estimate.mcse)
     True
     """
+    powers = np.asarray(powers, dtype=np.float64)
     energies = np.asarray(energies, dtype=np.float64)
     n_ladders, n_draws, n_powers = energies.shape
-    per_ladder = max(2, n_stretches // n_ladders)
-    length = n_draws // per_ladder
-    if length < 1:
-        raise ValueError(f"{n_draws} draws are too few for an error; at least {per_ladder} needed.")
+    if n_draws < 20:
+        raise ValueError(f"{n_draws} draws are too few for an error; at least 20 are needed.")
     rounds = energies.reshape(-1, n_powers)
-    pooled = log_normalizers(powers, rounds.T)
-    tilts = np.asarray(powers)[:, None, None] * rounds.T
-    shares = _shares(tilts.reshape(n_powers, -1), pooled).reshape(n_powers, n_powers, -1)
-    products = np.einsum("jet,ket->tjk", shares, shares)
-    totals = shares.sum(axis=1)
-    # One step of Newton's method from the estimate of all draws is enough for each stretch.
-    changes = []
-    for stretch in range(n_ladders * per_ladder):
-        ladder, part = divmod(stretch, per_ladder)
-        first = ladder * n_draws + part * length
-        left_out = slice(first, first + length)
-        step = _newton_step(
-            totals.sum(axis=1) - totals[:, left_out].sum(axis=1),
-            products.sum(axis=0) - products[left_out].sum(axis=0),
-            len(rounds) - length,
-        )
-        changes.append(step[-1])
-    count = len(changes)
-    error = np.sqrt((count - 1) / count * np.sum((np.array(changes) - np.mean(changes)) ** 2))
+    values = log_normalizers(powers, rounds.T)
+    tilts = (powers[:, None, None] * rounds.T).reshape(n_powers, -1)
+    shares = _shares(tilts, values)
+    # By the implicit function theorem a round moves the estimate by the inverse curvature times
+    # its own part of the gradient.
+    last = np.zeros(n_powers)
+    curvature = np.diag(shares.sum(axis=1)) - shares @ shares.T
+    unit = np.eye(n_powers - 1)[-1]
+    last[1:] = np.linalg.lstsq(curvature[1:, 1:], unit, rcond=1e-12)[0] * len(rounds)
+    parts = last @ (shares.reshape(n_powers, n_powers, -1).sum(axis=1) - 1.0)
+    parts = parts.reshape(n_ladders, n_draws)
+    effective = array_stats.ess(parts, method="mean", chain_axis=0, draw_axis=1)
+    error = parts.std() / np.sqrt(effective)
     if n_ladders > 1:
-        alone = [log_normalizers(powers, part.T, start=pooled)[-1] for part in energies]
+        alone = [log_normalizers(powers, part.T, start=values)[-1] for part in energies]
         error = max(error, np.std(alone, ddof=1) / np.sqrt(n_ladders))
-    return Normalizer(float(pooled[-1]), float(error))
+    return Normalizer(float(values[-1]), float(error))
