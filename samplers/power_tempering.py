@@ -93,9 +93,9 @@ class PowerTempering:
     path : {"auto", "prior", "reference"}
         ``auto`` starts with the prior and changes to the reference where the smallest swap rate is
         below 0.1.
-    windows : int, default 4
+    windows : int, default 3
         Moves of the active set in each sweep.
-    width : int, default 16
+    width : int, default 48
         Largest number of points by which one of them changes its size.
     steps, transports : int
         Moves of coefficients and of precisions in each sweep.
@@ -121,7 +121,7 @@ class PowerTempering:
     """
 
     def __init__(
-        self, model, *, rungs=None, path="auto", windows=4, width=16, steps=2, transports=1
+        self, model, *, rungs=None, path="auto", windows=3, width=48, steps=2, transports=1
     ):
         if rungs is not None and rungs < 3:
             raise ValueError(f"A ladder needs at least 3 rungs, got {rungs}.")

@@ -241,7 +241,7 @@ class PoweredChain:
         Proposed and accepted Crank-Nicolson steps, and transports.
     """
 
-    def __init__(self, target, *, windows=4, width=16, steps=2, transports=1):
+    def __init__(self, target, *, windows=3, width=48, steps=2, transports=1):
         self.target = target
         self.windows, self.width = windows, min(width, target.max_active)
         self.steps, self.transports = steps, transports
