@@ -15,7 +15,7 @@ from bayeskernels.samplers import PowerTempering
 PROBLEMS = {
     "small": ("waveform", 100, 33, "auto", 1500, 0.2),
     "medium": ("waveform", 300, 100, "auto", 800, 0.4),
-    "gap": ("ringnorm", 400, 60, "auto", 800, 0.4),
+    "gap": ("ringnorm", 400, 60, "auto", 600, 0.4),
 }
 
 #: Outputs whose mixing is measured.
@@ -69,7 +69,8 @@ def measure_evidence(bench, key):
         bench.progress.console.print(
             f"  {run.log_evidence:.2f} +- {run.mcse:.2f}, {run.path} path, "
             f"{len(run.powers)} rungs, {run.round_trips[0]} round trips, "
-            f"swaps >= {run.smallest_swap_rate:.2f}, {sizes.mean():.1f} active, {seconds[-1]:.1f} s",
+            f"swaps >= {run.smallest_swap_rate:.2f}, {sizes.mean():.1f} active, "
+            f"{seconds[-1]:.1f} s",
             highlight=False,
         )
         runs.append(run)

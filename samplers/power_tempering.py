@@ -91,8 +91,8 @@ class PowerTempering:
     rungs : int, optional
         Number of powers, at least 3. By default as many as let about half of the swaps pass.
     path : {"auto", "prior", "reference"}
-        ``auto`` starts with the prior and changes to the reference where the smallest swap rate is
-        below 0.1.
+        ``auto`` starts with the prior and changes to the reference where the smallest swap rate
+        while tuning is below 0.1.
     windows : int, default 3
         Moves of the active set in each sweep.
     width : int, default 48
@@ -289,11 +289,10 @@ class _Run:
             pilots = self._pilots(target)
             places = [where for pilot in pilots for where in pilot.particles[-1]]
             return self._tuned_on(self._referred(target, places), tune)[0]
-        ladders, places = self._tuned_on(target, tune)
-        rate = np.mean([ladder.swap_rates for ladder in ladders], axis=0).min()
+        ladders, places, rate = self._tuned_on(target, tune)
         if wanted == "auto" and rate < SMALLEST_SWAP_RATE:
             _log.info("Smallest swap rate %.3f: priors of g and eta move along.", rate)
-            ladders, _ = self._tuned_on(self._referred(target, places), tune)
+            ladders, *_ = self._tuned_on(self._referred(target, places), tune)
         return ladders
 
     def _referred(self, target, places):
@@ -311,6 +310,11 @@ class _Run:
         return pilots
 
     def _tuned_on(self, target, tune):
+        """Ladders on a path, places at power 1, and the smallest swap rate met with.
+
+        That before rungs are evened out counts too: evened rungs crowd around a gap until swaps
+        pass, but replicas on either side of it stay there.
+        """
         pilots = self._pilots(target)
         size = self.tempering.rungs
         if size is None:
@@ -325,7 +329,9 @@ class _Run:
             ladder.powers = even_rungs(powers, rates)
             ladder.forget()
         places, _ = self._rounds(ladders, tune - tune // 2, "Tuning")
-        return ladders, [where for path in places for where in path]
+        evened = np.mean([ladder.swap_rates for ladder in ladders], axis=0)
+        smallest = float(min(rates.min(), evened.min()))
+        return ladders, [where for path in places for where in path], smallest
 
     def sampled(self, ladders, draws):
         """Ladders, their draws at power 1, and the energies of all rungs."""
