@@ -241,7 +241,7 @@ class PowerTempering:
         elif trips.sum() < 2 * len(trips):
             _log.warning(
                 "Replicas made %d round trips only: the error of the evidence may be too small. "
-                "Use more draws.",
+                "Use more draws, or path='reference'.",
                 trips.sum(),
             )
         posterior = draws_to_posterior(self.model, draws)

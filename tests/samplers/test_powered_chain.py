@@ -71,15 +71,18 @@ def test_posterior_of_all_sets_of_eight(is_fixed):
 
 @pytest.mark.parametrize("power", [0.4, 1.0])
 def test_intermediate_power(power):
-    """Two points, by quadrature over everything; the sets and log g."""
-    gram = np.array([[1.0, 0.4], [0.4, 1.0]])
-    positive = np.array([True, True])
+    """Three points, by quadrature over everything; the sets and log g.
+
+    Offset and coefficients are free to be large, so that the power matters.
+    """
+    gram = np.array([[1.0, 0.3, 0.1], [0.3, 1.0, 0.3], [0.1, 0.3, 1.0]])
+    positive = np.array([True, False, True])
     masses, mean_log_g = powered_active_set_masses(
-        gram, positive, 2, g=(2.0, 1.0), eta=0.5, power=power, size=20
+        gram, positive, 2, g=(2.0, 10.0), eta=0.5, power=power, size=20
     )
-    target = PoweredTarget(positive, 2, gram=gram, g_prior=(2.0, 1.0), eta_prior=0.5)
+    target = PoweredTarget(positive, 2, gram=gram, g_prior=(2.0, 10.0), eta_prior=0.5)
     sets, logs = run(PoweredChain(target, windows=2), power, 6000)
-    assert rms_z(sets, masses) < 2.0  # of four sets
+    assert rms_z(sets, masses) < 1.8  # of seven sets
     assert abs(z_of_mean(logs, mean_log_g)) < 3.5
 
 
