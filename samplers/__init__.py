@@ -12,6 +12,7 @@ from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs
 from bayeskernels.samplers.gaussian_directions import ExpectationPropagation
 from bayeskernels.samplers.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
 from bayeskernels.samplers.permutation_perceptron import PermutationPerceptron, most_used
+from bayeskernels.samplers.power_tempering import PowerTempering
 from bayeskernels.samplers.refractive_billiard import (
     RefractiveBilliard,
     simulate_refractive_billiard,
@@ -27,6 +28,7 @@ __all__ = [
     "FlipRateGibbs",
     "KernelGibbs",
     "PermutationPerceptron",
+    "PowerTempering",
     "RefractiveBilliard",
     "ReversibleJump",
     "WallGeometry",

@@ -3,6 +3,7 @@
 The checks raise ``AssertionError`` that says what was expected and what came.
 """
 
+from bayeskernels.testing.exact_active_sets import active_set_masses, powered_active_set_masses
 from bayeskernels.testing.exact_cells import (
     CellPosterior,
     SignCells,
@@ -17,8 +18,10 @@ __all__ = [
     "KernelReport",
     "SamplerReport",
     "SignCells",
+    "active_set_masses",
     "check_kernel",
     "check_sampler",
     "label_noise_cells",
+    "powered_active_set_masses",
     "sign_cells",
 ]
