@@ -8,6 +8,7 @@ import pymc as pm
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pytensor.graph.basic import Constant
 
 from bayeskernels.distributions import (
     ClassOffsetsRV,
@@ -22,7 +23,7 @@ from bayeskernels.samplers.active_set_sampler import move_probabilities
 from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.grouped_sampler import GroupedSampler
 from bayeskernels.samplers.progress import ProgressColumns
-from bayeskernels.samplers.reversible_jump import MAX_GRAM_BYTES, _shape_and_rate, _share
+from bayeskernels.samplers.reversible_jump import MAX_GRAM_BYTES, _share
 from bayeskernels.specification import GroupedKernelSpecification, specification_of
 
 __all__ = ["GroupedReversibleJump"]
@@ -306,3 +307,14 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         if isinstance(getattr(var.owner, "op", None), _OWNED):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE
+
+
+def _shape_and_rate(variable):
+    """Parameters of the Gamma prior of a precision, or of all kernels' precisions alike."""
+    numbers = [
+        np.unique(p.data if isinstance(p, Constant) else p.eval())
+        for p in variable.owner.inputs[2:4]
+    ]
+    if any(len(values) != 1 for values in numbers):
+        raise ValueError(f"All entries of {variable.name} must have the same prior.")
+    return float(numbers[0][0]), 1.0 / float(numbers[1][0])
