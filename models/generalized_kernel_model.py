@@ -86,7 +86,10 @@ def generalized_kernel_model(
     bias : float, default 0
         Constant added to the kernel. The model has an offset of its own.
     g : float or prior, optional
-        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate).
+        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate). With several
+        kernels a prior has one entry for each; that of the default stands for small weights, of
+        about 0.16, which are hard to tell from none:
+        ``bk.distributions.GroupedPrecision.dist(2, 2, shape=2)`` for weights of about one.
     eta : float or prior, optional
         Precision of the offset u; Gamma(0.5, 0.05) by default.
     inclusion : tuple of float, default (1, 1)

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 from sklearn.datasets import load_wine
 
+from bayeskernels.distributions import GroupedPrecision
 from bayeskernels.models import generalized_kernel_model
 from bayeskernels.zoo.bayes_point import overlapping_moons
 from bayeskernels.zoo.problem import Problem
@@ -102,4 +103,5 @@ def two_kernels(problem):
         "signal": pm.gp.cov.ExpQuad(4, ls=1.0, active_dims=[0, 1]),
         "noise": pm.gp.cov.ExpQuad(4, ls=1.0, active_dims=[2, 3]),
     }
-    return generalized_kernel_model(problem.X, problem.y, kernel=kernel, max_active=20)
+    g = GroupedPrecision.dist(2.0, 2.0, shape=2)
+    return generalized_kernel_model(problem.X, problem.y, kernel=kernel, g=g, max_active=20)

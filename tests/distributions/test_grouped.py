@@ -48,15 +48,15 @@ def test_density_of_coefficients_of_kernels():
 
 
 def test_draws_have_the_covariance_of_the_prior():
-    """4,000 draws: a variance is right to 10 % but for one in many thousand runs."""
+    """1,500 draws: a variance is off by 15 %, four standard errors, once in 16,000."""
     dist = GroupedSilvermanG.dist(GAMMA, [2.0, 0.5], [1, 1], SMALL, n_classes=3, by_kernel=True)
-    draws = pm.draw(dist, draws=4000, random_seed=1)
-    assert draws.shape == (4000, 2, 5, 3)
+    draws = pm.draw(dist, draws=1500, random_seed=1, mode="FAST_COMPILE")
+    assert draws.shape == (1500, 2, 5, 3)
     np.testing.assert_allclose(draws.sum(axis=-1), 0.0, atol=1e-9)
     assert (draws[:, :, GAMMA == 0] == 0).all()
     contrast = draws[:, 0][:, ACTIVE] @ class_contrasts(3)
     whitened = np.linalg.cholesky(2.0 * SMALL[0]).T @ contrast
-    assert np.allclose(whitened.var(axis=0), 1.0, atol=0.1)
+    assert np.allclose(whitened.var(axis=0), 1.0, atol=0.15)
     with pytest.raises(ValueError, match="by_kernel=True"):
         GroupedSilvermanG.dist(GAMMA, [1.0, 1.0], [1, 1], SMALL)
 
@@ -82,7 +82,7 @@ def test_labels_have_density_gradient_and_draws():
     np.testing.assert_allclose(values, label_log_probabilities(f, labels))
     np.testing.assert_allclose(gradient, label_slopes(f, labels))
     assert pm.logp(ProbitClass.dist(f), np.array([0, 1, 2, 3])).eval(**FAST)[3] == -np.inf
-    draws = pm.draw(ProbitClass.dist(f), draws=4000, random_seed=1)
+    draws = pm.draw(ProbitClass.dist(f), draws=4000, random_seed=1, mode="FAST_COMPILE")
     for label in range(3):
         expected = np.exp(label_log_probabilities(f, np.full(4, label)))
         # Five standard errors at most.
