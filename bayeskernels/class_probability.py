@@ -19,11 +19,13 @@ import numpy as np
 
 __all__ = [
     "class_probabilities",
+    "hazard",
     "label_log_probabilities",
     "label_mode",
     "label_slope",
     "label_slopes",
     "log_label_density",
+    "log_normal_cdf",
 ]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -39,7 +41,7 @@ NEGLIGIBLE = 40.0
 
 
 @numba.njit(**_JIT)
-def _log_cdf(x):
+def log_normal_cdf(x):
     """Logarithm of the standard normal distribution function; an asymptotic series on the left."""
     if x > -20.0:
         return math.log(0.5 * math.erfc(-x * _ROOT_HALF))
@@ -50,9 +52,9 @@ def _log_cdf(x):
 
 
 @numba.njit(**_JIT)
-def _hazard(x):
+def hazard(x):
     """Derivative of the logarithm of the normal distribution function."""
-    return math.exp(-0.5 * x * x - _LOG_ROOT_TAU - _log_cdf(x))
+    return math.exp(-0.5 * x * x - _LOG_ROOT_TAU - log_normal_cdf(x))
 
 
 @numba.njit(**_JIT)
@@ -71,7 +73,7 @@ def log_label_density(t, f, label):
     total = -0.5 * t * t
     for j in range(len(f)):
         if j != label:
-            total += _log_cdf(t + f[label] - f[j])
+            total += log_normal_cdf(t + f[label] - f[j])
     return total
 
 
@@ -81,7 +83,7 @@ def label_slope(t, f, label):
     total = -t
     for j in range(len(f)):
         if j != label:
-            total += _hazard(t + f[label] - f[j])
+            total += hazard(t + f[label] - f[j])
     return total
 
 
@@ -98,9 +100,9 @@ def label_mode(f, label):
         for j in range(len(f)):
             if j != label:
                 x = t + f[label] - f[j]
-                hazard = _hazard(x)
-                slope += hazard
-                bend += hazard * (hazard + x)
+                ratio = hazard(x)
+                slope += ratio
+                bend += ratio * (ratio + x)
         step = slope / bend
         t += step
         if step < 1e-3:
@@ -111,7 +113,7 @@ def label_mode(f, label):
 @numba.njit(**_JIT)
 def _label_log_probability(f, label):
     if len(f) == 2:
-        return _log_cdf((f[label] - f[1 - label]) * _ROOT_HALF)
+        return log_normal_cdf((f[label] - f[1 - label]) * _ROOT_HALF)
     mode = label_mode(f, label)
     top = log_label_density(mode, f, label)
     width = STEP / math.sqrt(len(f))
@@ -179,7 +181,7 @@ def label_slopes(f, labels):
                 total += weight
                 for j in range(c):
                     if j != label:
-                        slopes[i, j] -= weight * _hazard(t + f[i, label] - f[i, j])
+                        slopes[i, j] -= weight * hazard(t + f[i, label] - f[i, j])
                 k += 1
         for j in range(c):
             if j != label:

@@ -173,7 +173,10 @@ def _add_precisions(g, q, by_kernel):
             f"A prior g of {q} kernels must have the shape ({q},), one precision for each; got "
             f"{g.type.shape}. Give e.g. pm.Gamma.dist(2, 1, shape={q})."
         )
-    g = add_precision("g", g, G_PRIOR, GroupedPrecision)
+    if g.name is None:
+        g = pm.modelcontext(None).register_rv(g, "g", dims="kernel")
+    else:
+        g = add_precision("g", g, G_PRIOR, GroupedPrecision)
     return g, g
 
 

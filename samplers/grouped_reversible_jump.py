@@ -18,7 +18,7 @@ from bayeskernels.distributions import (
     GroupedSilvermanGRV,
     KernelOnRV,
 )
-from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP
+from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_set_sampler import move_probabilities
 from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.grouped_sampler import GroupedSampler
@@ -63,6 +63,10 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         Sweeps per recorded draw.
     proposals : int, default 10
         Births, deaths and swaps of single points in each sweep.
+    windows : int, default 2
+        Moves of the size of the active set within a window of sizes, in each sweep.
+    width : int, default 64
+        Further sizes in the widest of them.
     birth, death : float, default 0.3
         Probabilities of these moves, as in the paper; swaps take the rest.
     start_active : int, optional
@@ -74,8 +78,8 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
     Notes
     -----
     Sampler statistics: ``rj_active``, the number of active points; ``rj_kernels``, the number of
-    kernels that are on; ``rj_log_likelihood``; ``rj_birth``, ``rj_death`` and ``rj_swap``, accepted
-    shares of the moves since the draw before (NaN where none was proposed).
+    kernels that are on; ``rj_log_likelihood``; ``rj_birth``, ``rj_death``, ``rj_swap`` and
+    ``rj_window``, accepted shares of the moves since the draw before (NaN where none was proposed).
 
     References
     ----------
@@ -106,6 +110,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         "rj_birth": (float, []),
         "rj_death": (float, []),
         "rj_swap": (float, []),
+        "rj_window": (float, []),
     }
     progress_columns = {"rj_active": "Active", "rj_kernels": "Kernels"}
     _state_class = GroupedReversibleJumpState
@@ -116,6 +121,8 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         *,
         sweeps=1,
         proposals=10,
+        windows=2,
+        width=64,
         birth=0.3,
         death=0.3,
         start_active=None,
@@ -134,8 +141,8 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
             )
         if vars is None:
             vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, _OWNED)]
-        if min(sweeps, proposals) < 1:
-            raise ValueError("sweeps and proposals must be at least 1.")
+        if min(sweeps, proposals, width) < 1 or windows < 0:
+            raise ValueError("sweeps, proposals and width must be at least 1, windows at least 0.")
         if start_active is not None and not 0 <= start_active <= specification.max_active:
             raise ValueError(
                 f"start_active must be between 0 and max_active = {specification.max_active}, got "
@@ -147,7 +154,8 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         self.sweeps, self.start_active = sweeps, start_active
         self.by_kernel, self.by_class = specification.by_kernel, specification.by_class
         self._read_model(model, specification, compile_kwargs)
-        self._make_sampler(specification, birth, death, proposals)
+        options = {"proposals": proposals, "windows": windows, "width": width}
+        self._make_sampler(specification, birth, death, options)
         self._forget()
 
     def _read_model(self, model, specification, compile_kwargs):
@@ -170,7 +178,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
                     f"GroupedReversibleJump moves {variable.name} too: pass it in vars."
                 )
 
-    def _make_sampler(self, specification, birth, death, proposals):
+    def _make_sampler(self, specification, birth, death, options):
         X, kernels = specification.X, specification.kernels
         n, q = len(X), len(kernels)
         if 8 * n * n * q <= MAX_GRAM_BYTES or kernels[0].is_precomputed:
@@ -194,8 +202,8 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
             kernel_off=specification.kernel_off,
             set_prior=specification.inclusion,
             moves=move_probabilities(n, specification.max_active, birth, death),
-            proposals=proposals,
             is_sparse=specification.is_sparse,
+            **options,
         )
 
     def _forget(self):
@@ -236,6 +244,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
             "rj_birth": _share(counts[BIRTH]),
             "rj_death": _share(counts[DEATH]),
             "rj_swap": _share(counts[SWAP]),
+            "rj_window": _share(counts[WINDOW]),
         }
         return {**point, **new}, [stats]
 

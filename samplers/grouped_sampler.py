@@ -8,7 +8,8 @@ which its columns are independent (:mod:`bayeskernels.samplers.class_response`):
 3. S given the active set and the weights, in the same way, row by row (Holmes and Held);
 4. offsets and coefficients given S;
 5. the offsets' precision eta given them;
-6. the precisions g once more, with whitened coefficients fixed and S integrated out; S afresh.
+6. the precisions g once more, with whitened coefficients fixed and S integrated out;
+7. the size of the set with S integrated out and the coefficients explicit, then S afresh.
 """
 
 import math
@@ -18,6 +19,7 @@ import numba
 import numpy as np
 
 from bayeskernels.distributions.active_set import log_size_weights
+from bayeskernels.samplers.active_set_moves import WINDOW
 from bayeskernels.samplers.active_set_sampler import move_probabilities
 from bayeskernels.samplers.class_response import (
     class_contrasts,
@@ -35,10 +37,14 @@ from bayeskernels.samplers.grouped_columns import (
     rebuild_groups,
 )
 from bayeskernels.samplers.grouped_moves import move_groups, move_kernel
+from bayeskernels.samplers.grouped_windows import move_group_window
 
 __all__ = ["GroupedSampler"]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Row of the counts of moves in which those of kernels are.
+KERNEL = 4
 
 #: Columns and inverses are computed from scratch after this many sweeps.
 REBUILD_EVERY = 100
@@ -217,8 +223,11 @@ class GroupedSampler:
         Parameters of the Beta prior of the share of active points.
     moves : array of shape (2, max_active + 1), optional
         From :func:`~bayeskernels.samplers.active_set_sampler.move_probabilities`.
-    proposals : int
-        Births, deaths and swaps in each sweep.
+    proposals, windows : int
+        Births, deaths and swaps given the response, and moves of the size of the set within a
+        window with the response integrated out, in each sweep.
+    width : int
+        Windows have up to this many sizes beside the present one; narrow ones are more frequent.
     is_sparse : bool
         Whether the active set moves at all.
 
@@ -233,7 +242,7 @@ class GroupedSampler:
     g : array of shape (q,)
     is_on : array of bool, shape (q,)
     eta : float
-    counts : array of int, shape (4, 2)
+    counts : array of int, shape (5, 2)
         Proposed and accepted moves since they were last set to zero; the last row is of kernels.
     """
 
@@ -251,6 +260,8 @@ class GroupedSampler:
         set_prior=(1.0, 1.0),
         moves=None,
         proposals=10,
+        windows=2,
+        width=64,
         is_sparse=True,
     ):
         self.columns = columns
@@ -266,9 +277,9 @@ class GroupedSampler:
             self.log_odds_off = float(np.log(kernel_off) - np.log1p(-kernel_off))
         self.log_prior = log_size_weights(n, max_active, *set_prior)
         self.moves = move_probabilities(n, max_active) if moves is None else moves
-        self.proposals = proposals
+        self.proposals, self.windows, self.width = proposals, windows, min(width, n)
         self.is_sparse = is_sparse
-        self.counts = np.zeros((4, 2), dtype=np.int64)
+        self.counts = np.zeros((5, 2), dtype=np.int64)
 
     def place(self, points, u, beta, g, is_on, eta, rng):
         """Set the chain down at given active points.
@@ -343,6 +354,37 @@ class GroupedSampler:
             self.f,
             rng,
         )
+        if self.is_sparse and self.windows:
+            self._move_windows(rng)
+            draw_classes(self.f, self.labels, self.contrasts, self.S, rng)
+
+    def _move_windows(self, rng):
+        q, n = self.diagonal.shape
+        z = np.zeros((1 + self.max_active * q, len(self.u)))
+        z[1 : 1 + len(self.z)] = self.z
+        for _ in range(self.windows):
+            k = int(self.state.size[0])
+            width = int(self.width ** rng.random())
+            n_deaths = int(rng.random() * (width + 1))
+            n_births = min(width - n_deaths, self.max_active - k)
+            born = rng.choice(np.flatnonzero(~self.state.is_active), n_births, replace=False)
+            columns = self.columns(born) if n_births else np.empty((0, q, n))
+            has_changed = move_group_window(
+                self.state,
+                self.S,
+                self.f,
+                z,
+                self.labels,
+                self.contrasts,
+                born,
+                columns,
+                self.diagonal,
+                min(n_deaths, k),
+                self.log_prior,
+                rng,
+            )
+            self.counts[WINDOW] += 1, has_changed
+        self.z = z[1 : 1 + self.state.size[0] * q].copy()
 
     def _move_kernels(self, rng):
         if self.hyper[0] < 0.0 and self.log_odds_off == -np.inf:
@@ -358,7 +400,7 @@ class GroupedSampler:
                 *self.hyper[:2],
                 rng,
             )
-            self.counts[3] += 1, accepted
+            self.counts[KERNEL] += 1, accepted
 
     def _move(self, rng):
         birth, death = self.moves

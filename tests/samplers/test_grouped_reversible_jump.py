@@ -87,6 +87,7 @@ def test_dense_model_and_fixed_precisions():
 
 def test_a_prior_of_the_users_own_is_left_to_another_step():
     model = kernels(g=pm.Uniform.dist(0.5, 2.0, shape=2))
+    assert model.named_vars_to_dims["g"] == ("kernel",)
     with model:
         step = GroupedReversibleJump()
         assert sorted(v.name for v in step.vars) == ["beta", "eta_log__", "gamma", "kernel_on", "u"]
@@ -97,6 +98,15 @@ def test_a_prior_of_the_users_own_is_left_to_another_step():
         new["g_interval__"] = np.array([1.0, -1.0])
         step.step(new)
         assert (np.diff(step.sampler.g) < 0).all()
+
+
+def test_precisions_with_other_numbers_stay_with_the_step():
+    model = kernels(g=bk.distributions.GroupedPrecision.dist(2.0, 3.0, shape=2))
+    with model:
+        assert GroupedReversibleJump().sampler.hyper[:2] == (2.0, pytest.approx(3.0))
+    uneven = kernels(g=bk.distributions.GroupedPrecision.dist([2.0, 1.0], 3.0, shape=2))
+    with uneven, pytest.raises(ValueError, match="the same prior"):
+        GroupedReversibleJump()
 
 
 def test_refusals():

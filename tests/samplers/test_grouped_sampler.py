@@ -13,6 +13,7 @@ from bayeskernels.samplers.class_response import class_contrasts
 from bayeskernels.samplers.grouped_columns import prepare_groups, rebuild_groups
 from bayeskernels.samplers.grouped_moves import log_gain_of_kernel, weight_spectrum
 from bayeskernels.samplers.grouped_sampler import GroupedSampler
+from bayeskernels.samplers.grouped_windows import class_terms
 
 N, MAX_ACTIVE, N_BATCHES = 6, 3, 50
 RNG = np.random.default_rng(3)
@@ -69,9 +70,7 @@ def exact(grams, labels, n_classes, kernel_off, is_fixed, power=12):
 def make_sampler(grams, labels, n_classes, **options):
     stacked = np.stack(grams, axis=1)
     diagonal = np.stack([np.diag(gram) for gram in grams])
-    return GroupedSampler(
-        stacked.__getitem__, diagonal, labels, n_classes, MAX_ACTIVE, proposals=3, **options
-    )
+    return GroupedSampler(stacked.__getitem__, diagonal, labels, n_classes, MAX_ACTIVE, **options)
 
 
 def start(sampler, rng):
@@ -92,11 +91,12 @@ CASES = {
 }
 
 
-def run_against_enumeration(case, is_fixed, n_sweeps):
+def run_against_enumeration(case, is_fixed, n_sweeps, proposals=2, windows=1):
     grams, labels, n_classes, kernel_off = case
     probabilities, log_g, output = exact(grams, labels, n_classes, kernel_off, is_fixed)
-    priors = {"g_prior": None, "eta_prior": None} if is_fixed else {}
-    sampler = make_sampler(grams, labels, n_classes, kernel_off=kernel_off, **priors)
+    options = {"g_prior": None, "eta_prior": None} if is_fixed else {}
+    options |= {"proposals": proposals, "windows": windows, "kernel_off": kernel_off}
+    sampler = make_sampler(grams, labels, n_classes, **options)
     rng = np.random.default_rng(1)
     start(sampler, rng)
     number = {seen: k for k, seen in enumerate(probabilities)}
@@ -121,11 +121,13 @@ def run_against_enumeration(case, is_fixed, n_sweeps):
     np.testing.assert_allclose(sampler.f, f, atol=1e-7)
 
 
-@pytest.mark.parametrize("is_fixed", [True, False], ids=["fixed", "random"])
+@pytest.mark.parametrize(
+    ("is_fixed", "moves"), [(True, (2, 0)), (True, (0, 1)), (False, (1, 1))], ids=str
+)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_sets_and_kernels_have_their_exact_probabilities(case, is_fixed):
+def test_sets_and_kernels_have_their_exact_probabilities(case, is_fixed, moves):
     """42 sets, times four choices of kernels: rms z beyond 1.4 comes once in some thousand runs."""
-    run_against_enumeration(case, is_fixed, 10_000)
+    run_against_enumeration(case, is_fixed, 8_000, *moves)
 
 
 @pytest.mark.slow
@@ -205,3 +207,19 @@ def test_too_many_points_at_the_start():
     sampler = make_sampler([WIDE], TWO, 2)
     with pytest.raises(ValueError, match="4 points are active at the start, at most 3"):
         sampler.place(np.arange(4), [0.0], None, [1.0], [True], 1.0, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("n_classes", "labels"), [(2, TWO), (3, THREE)])
+def test_derivatives_of_the_labels(n_classes, labels):
+    contrasts = class_contrasts(n_classes)
+    f = 3.0 * np.random.default_rng(4).standard_normal((N, n_classes - 1))
+    slope, bend = np.empty_like(f), np.empty_like(f)
+
+    def terms(f):
+        return label_log_probabilities(f @ contrasts.T, labels)
+
+    assert np.isclose(class_terms(f, labels, contrasts, slope, bend), terms(f).sum())
+    for d, step in enumerate(1e-4 * np.eye(n_classes - 1)):
+        before, here, after = terms(f - step), terms(f), terms(f + step)
+        np.testing.assert_allclose(slope[:, d], (after - before) / 2e-4, atol=1e-6)
+        np.testing.assert_allclose(bend[:, d], (2 * here - before - after) / 1e-8, atol=1e-4)
