@@ -89,6 +89,10 @@ def _count_errors(specification, idata, progressbar):
     positive = specification.is_positive[:, None]
     errors = 0
     for part, values in output_blocks(specification, idata, progressbar=progressbar):
+        if getattr(specification, "by_class", False):
+            # No class against the rest: the largest predictor wins.
+            errors += (values.argmax(axis=2) != specification.codes[part, None]).sum(axis=0)
+            continue
         wrong = np.where(positive[part], values <= 0, values >= 0)
         errors += (wrong if wrong.ndim == 2 else wrong.any(axis=2)).sum(axis=0)
     return errors

@@ -28,6 +28,7 @@ __all__ = [
     "CovarianceKernel",
     "GramKernel",
     "Kernel",
+    "KernelSum",
     "as_kernel",
     "read_inputs",
 ]
@@ -158,6 +159,21 @@ class CallableKernel(Kernel):
                 f"kernel(X, Z) must have the shape {(len(X), len(Z))}, got {values.shape}."
             )
         return values + self.bias
+
+
+class KernelSum(Kernel):
+    """Sum of kernels with fixed hyperparameters."""
+
+    def __init__(self, kernels):
+        self.kernels = tuple(kernels)
+
+    def __call__(self, X, Z):
+        """Kernel values of the rows of X with those of Z."""
+        return sum(kernel(X, Z) for kernel in self.kernels)
+
+    def diagonal(self, X):
+        """Kernel values of each row of X with itself."""
+        return sum(kernel.diagonal(X) for kernel in self.kernels)
 
 
 class GramKernel(Kernel):

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from bayeskernels.features import KernelExpansion
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
+    GroupedKernelSpecification,
     LatentClassifierSpecification,
 )
 
@@ -70,6 +71,8 @@ def drawn_classifiers(specification, idata):
         )
     if isinstance(specification, GeneralizedKernelSpecification):
         return _drawn_expansions(specification, idata)
+    if isinstance(specification, GroupedKernelSpecification):
+        return _drawn_groups(specification, idata)
     if isinstance(specification, LatentClassifierSpecification):
         return _drawn_latents(specification, idata)
     if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
@@ -98,6 +101,45 @@ def _drawn_expansions(specification, idata):
     points = support if kernel.is_precomputed else specification.X[support]
     w = np.concatenate([beta[..., support], u[..., None]], axis=-1)
     return w, KernelExpansion(kernel, points, offset=True)
+
+
+def _drawn_groups(specification, idata):
+    """Coefficients by class of all points that any draw uses with a kernel, and the offsets."""
+    beta = _posterior(idata, f"{specification.prefix}beta")
+    u = _posterior(idata, f"{specification.prefix}u")
+    expected = (
+        *((len(specification.kernels),) if specification.by_kernel else ()),
+        len(specification.X),
+        *((specification.n_classes,) if specification.by_class else ()),
+    )
+    if beta.shape[2:] != expected:
+        raise ValueError(
+            f"idata holds coefficients of the shape {beta.shape[2:]}, those of the model have "
+            f"{expected}: they do not belong together."
+        )
+    if not specification.by_class:
+        beta = beta[..., None]
+    if not specification.by_kernel:
+        beta = beta[:, :, None]
+    coordinates, parts = [], []
+    for j, kernel in enumerate(specification.kernels):
+        support = np.flatnonzero((beta[:, :, j] != 0.0).any(axis=(0, 1, 3)))
+        points = support if kernel.is_precomputed else specification.X[support]
+        coordinates.append(KernelExpansion(kernel, points))
+        parts.append(np.moveaxis(beta[:, :, j, support], 3, 2))
+    w = np.concatenate(parts, axis=-1)
+    w = w if specification.by_class else w[:, :, 0]
+    return np.concatenate([w, u[..., None]], axis=-1), _SideBySide(coordinates)
+
+
+class _SideBySide:
+    """Coordinates of several kernel expansions, and a constant as the last one."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __call__(self, X):
+        return _append_ones(np.column_stack([part(X) for part in self.parts]))
 
 
 def _drawn_latents(specification, idata):

@@ -15,12 +15,14 @@ import xarray as xr
 from scipy.special import expit, ndtr
 from scipy.stats import entropy
 
+from bayeskernels.class_probability import class_probabilities
 from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, output_blocks
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
+    GroupedKernelSpecification,
     LatentClassifierSpecification,
     specification_of,
 )
@@ -72,6 +74,9 @@ def predict(model, idata, X_new, *, progressbar=True):
     n = len(X_new)
     if isinstance(specification, GeneralizedKernelSpecification):
         variables = _link_prediction(blocks, n, specification.class_names, _probit)
+    elif isinstance(specification, GroupedKernelSpecification):
+        predict_link = _class_prediction if specification.by_class else _link_prediction
+        variables = predict_link(blocks, n, specification.class_names, _probit)
     elif isinstance(specification, LatentClassifierSpecification):
         link = _link(specification, idata, X_new)
         variables = _link_prediction(blocks, n, specification.class_names, link)
@@ -142,6 +147,27 @@ def _link_prediction(blocks, n, class_names, link):
         "latent": ("obs_new", latent),
         "latent_sd": ("obs_new", spread),
         "entropy": ("obs_new", binary_entropy(votes)),
+    }
+
+
+def _class_prediction(blocks, n, class_names, link=None):
+    """Average over draws of the probability of each class to be the largest (GKM, section 6.2)."""
+    votes, probability, latent, spread = (np.empty((n, len(class_names))) for _ in range(4))
+    for part, outputs in blocks:
+        latent[part] = outputs.mean(axis=1)
+        spread[part] = outputs.std(axis=1)
+        probability[part] = class_probabilities(outputs)
+        largest = outputs.argmax(axis=2)
+        for c in range(len(class_names)):
+            votes[part, c] = (largest == c).mean(axis=1)
+    by_class = ("obs_new", "class")
+    return {
+        "label": ("obs_new", class_names[probability.argmax(axis=1)]),
+        "probability": (by_class, probability),
+        "vote": (by_class, votes),
+        "latent": (by_class, latent),
+        "latent_sd": (by_class, spread),
+        "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
     }
 
 

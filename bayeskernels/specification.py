@@ -15,6 +15,7 @@ from bayeskernels.kernels import Kernel
 __all__ = [
     "ClassifierSpecification",
     "GeneralizedKernelSpecification",
+    "GroupedKernelSpecification",
     "LatentClassifierSpecification",
     "ModelSpecification",
     "SmoothSpecification",
@@ -143,6 +144,38 @@ class GeneralizedKernelSpecification(SmoothSpecification):
         Parameters of the Beta prior of the share of active points.
     """
 
+    max_active: int
+    is_sparse: bool
+    inclusion: tuple[float, float]
+
+    #: Coordinates are kernel values with active points, which differ from draw to draw.
+    feature_map = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedKernelSpecification(SmoothSpecification):
+    """A generalized kernel model of several classes, several kernels, or both.
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+        The attribute ``kernel`` is their sum.
+    by_kernel, by_class : bool
+        Whether coefficients have a dim ``kernel``, and a dim ``class``.
+    kernel_off : float
+        Prior probability of a kernel being off.
+    max_active : int
+        Largest number of active points.
+    is_sparse : bool
+        False where all points are active.
+    inclusion : tuple of float
+        Parameters of the Beta prior of the share of active points.
+    """
+
+    kernels: tuple[Kernel, ...] = field(repr=False)
+    by_kernel: bool
+    by_class: bool
+    kernel_off: float
     max_active: int
     is_sparse: bool
     inclusion: tuple[float, float]

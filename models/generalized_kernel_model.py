@@ -16,6 +16,7 @@ from bayeskernels.distributions import ActiveSet, Offset, Precision, ProbitLabel
 from bayeskernels.inputs import as_two_classes
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import read_inputs
+from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
@@ -63,17 +64,20 @@ def generalized_kernel_model(
     g=None,
     eta=None,
     inclusion=(1.0, 1.0),
+    kernel_off=0.5,
 ):
-    r"""Fully Bayesian generalized kernel model for two classes.
+    r"""Fully Bayesian generalized kernel model for two or more classes, and one or more kernels.
 
     Parameters
     ----------
     X : array_like or DataFrame of shape (n, p)
         Training inputs; None where ``kernel`` is a Gram matrix.
     y : array_like of shape (n,)
-        Labels of two classes, of any type. In sorted order the second is the positive class.
+        Labels of two classes, of any type. In sorted order the second is the positive class. More
+        than two classes have a predictor each, see Notes.
     kernel : pm.gp.cov.Covariance, callable or array of shape (n, n), optional
-        By default the paper's Gaussian kernel, see :func:`mean_distance_kernel`.
+        By default the paper's Gaussian kernel, see :func:`mean_distance_kernel`. A list of
+        covariances and functions, or a dict with their names, gives a model of several kernels.
     max_active : int, default 200
         Largest number of active points; at most n is used. Kernel columns are computed for active
         and proposed points only, so far fewer than n keep large data sets feasible.
@@ -82,17 +86,31 @@ def generalized_kernel_model(
     bias : float, default 0
         Constant added to the kernel. The model has an offset of its own.
     g : float or prior, optional
-        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate).
+        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate). With several
+        kernels a prior has one entry for each; that of the default stands for small weights, of
+        about 0.16, which are hard to tell from none:
+        ``bk.distributions.GroupedPrecision.dist(2, 2, shape=2)`` for weights of about one.
     eta : float or prior, optional
         Precision of the offset u; Gamma(0.5, 0.05) by default.
     inclusion : tuple of float, default (1, 1)
         Parameters of the Beta prior of the share of active points.
+    kernel_off : float, default 0.5
+        Of several kernels: prior probability of each being off (the paper's rho); 0 for none.
 
     Returns
     -------
     pm.Model
         With ``gamma`` (which points are active, dim ``obs``), ``beta`` (their coefficients), ``u``,
         ``g``, ``eta``, the observed labels ``y`` and the inputs ``X`` as data.
+
+    Notes
+    -----
+    More than two classes (section 6.2 of the paper): ``beta`` and ``u`` also have the dim
+    ``class``, over which they sum to zero; the label is the class with the largest predictor after
+    standard normal noise. Several kernels (section 6.1): ``beta`` and ``g`` also have the dim
+    ``kernel``, ``kernel_on`` says which kernels take part, and ``kernel_weight`` is 1 / sqrt(g) for
+    these and zero for the others. Both are sampled by
+    :class:`bayeskernels.samplers.GroupedReversibleJump`.
 
     References
     ----------
@@ -110,6 +128,21 @@ def generalized_kernel_model(
     >>> sorted(idata.posterior.data_vars)
     ['beta', 'eta', 'g', 'gamma', 'u']
     """
+    if is_grouped(kernel, y):
+        return build_grouped_kernel_model(
+            "generalized_kernel_model",
+            X,
+            y,
+            kernel=kernel,
+            default=mean_distance_kernel,
+            max_active=max_active,
+            sparse=sparse,
+            bias=bias,
+            g=g,
+            eta=eta,
+            inclusion=inclusion,
+            kernel_off=kernel_off,
+        )
     return build_generalized_kernel_model(
         "generalized_kernel_model",
         X,

@@ -10,6 +10,7 @@ from bayeskernels.samplers.billiard import Billiard
 from bayeskernels.samplers.direct import sample_directions
 from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs
 from bayeskernels.samplers.gaussian_directions import ExpectationPropagation
+from bayeskernels.samplers.grouped_reversible_jump import GroupedReversibleJump
 from bayeskernels.samplers.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
 from bayeskernels.samplers.permutation_perceptron import PermutationPerceptron, most_used
 from bayeskernels.samplers.power_tempering import PowerTempering
@@ -26,6 +27,7 @@ __all__ = [
     "Billiard",
     "ExpectationPropagation",
     "FlipRateGibbs",
+    "GroupedReversibleJump",
     "KernelGibbs",
     "PermutationPerceptron",
     "PowerTempering",
@@ -42,6 +44,9 @@ __all__ = [
     "simulate_refractive_billiard",
 ]
 
-for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs, ReversibleJump):
+for _step in (
+    *(RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs),
+    *(ReversibleJump, GroupedReversibleJump),
+):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -1,7 +1,22 @@
 """PyMC distributions of the zoo: what the models are made of, and what the steps look for."""
 
 from bayeskernels.distributions.active_set import ActiveSet, ActiveSetRV
+from bayeskernels.distributions.class_label import ProbitClass, ProbitClassRV
 from bayeskernels.distributions.flip_rate import FlipRate, FlipRateRV
+from bayeskernels.distributions.grouped import (
+    ClassOffsets,
+    ClassOffsetsRV,
+    GroupedActiveSet,
+    GroupedActiveSetRV,
+    GroupedOffset,
+    GroupedOffsetRV,
+    GroupedPrecision,
+    GroupedPrecisionRV,
+    GroupedSilvermanG,
+    GroupedSilvermanGRV,
+    KernelOn,
+    KernelOnRV,
+)
 from bayeskernels.distributions.hinge import (
     CompleteHingeLabel,
     CompleteHingeLabelRV,
@@ -17,18 +32,32 @@ from bayeskernels.distributions.uniform_sphere import UniformSphere, UniformSphe
 __all__ = [
     "ActiveSet",
     "ActiveSetRV",
+    "ClassOffsets",
+    "ClassOffsetsRV",
     "CompleteHingeLabel",
     "CompleteHingeLabelRV",
     "FlipRate",
     "FlipRateRV",
+    "GroupedActiveSet",
+    "GroupedActiveSetRV",
+    "GroupedOffset",
+    "GroupedOffsetRV",
+    "GroupedPrecision",
+    "GroupedPrecisionRV",
+    "GroupedSilvermanG",
+    "GroupedSilvermanGRV",
     "HingeLabel",
     "HingeLabelRV",
+    "KernelOn",
+    "KernelOnRV",
     "LabelNoise",
     "LabelNoiseRV",
     "Offset",
     "OffsetRV",
     "Precision",
     "PrecisionRV",
+    "ProbitClass",
+    "ProbitClassRV",
     "ProbitLabel",
     "ProbitLabelRV",
     "SilvermanG",

@@ -163,4 +163,4 @@ def test_bad_data():
     with pytest.raises(ValueError, match="only one class"):
         generalized_kernel_model(X, np.ones(20))
     with pytest.raises(ValueError, match="two classes"):
-        generalized_kernel_model(X, np.arange(20) % 3)
+        sparse_gp_classifier(X, np.arange(20) % 3)
