@@ -1,9 +1,12 @@
 """Gaussian-process regression (lecture, part 2), with hyperparameters fixed, optimised or drawn."""
 
+from numbers import Integral
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from scipy.linalg import lapack
+from sklearn.cluster import MiniBatchKMeans
 
 from bayeskernels.gp.specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_inputs, as_targets
@@ -16,8 +19,16 @@ __all__ = ["gp_regression"]
 #: Relative to its scale, by how much a kernel matrix may fail to be positive semidefinite.
 TOLERANCE = 1e-8
 
+#: Added to the kernel matrix of inducing points, relative to the variance of the targets.
+JITTER = 1e-6
 
-def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
+#: Sparse approximations, all of ``pm.gp.MarginalApprox``.
+APPROXIMATIONS = ("VFE", "FITC")
+
+
+def gp_regression(
+    X, y, *, kernel=None, noise=None, mean=0.0, ard=False, inducing=None, approximation="VFE"
+):
     r"""Gaussian-process regression with Gaussian noise.
 
     Targets are :math:`t_i = f(x_i) + \epsilon_i`, f a Gaussian process with the covariance function
@@ -46,6 +57,11 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
     ard : bool
         Whether the default kernel has a length scale for each column (automatic relevance
         determination).
+    inducing : int or array of shape (m, p), optional
+        Use a sparse process with these inducing points, or with so many that are chosen by k-means,
+        see the notes. For more than some thousand points.
+    approximation : {"VFE", "FITC"}
+        Which, where there are inducing points.
 
     Returns
     -------
@@ -63,6 +79,14 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
     New values of the data ``X`` do not turn draws into predictions: the process has been integrated
     out, and has to be conditioned on the targets, which :func:`bayeskernels.predict` does.
 
+    *Sparse processes.* With m inducing points an evaluation takes O(n m^2) instead of O(n^3)
+    operations. The model is that of ``pm.gp.MarginalApprox``, a potential instead of observed
+    targets. Evidence of VFE and all predictions are computed in blocks of points, so that memory
+    does not grow with n m; at n = 50,000 and m = 500 PyMC's own graph takes longer and some
+    gigabytes, see ``benchmarks/gp_regression.py``. VFE (variational free energy) is a lower bound
+    of the exact evidence and grows towards it with m; FITC changes the model and may underestimate
+    the noise.
+
     A Gram matrix given as kernel knows nothing of k(x, x) at new points: predictions then have
     a mean only.
 
@@ -70,6 +94,8 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
     ----------
     .. [1] C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning", MIT
        Press, 2006, chapters 2 and 5.
+    .. [2] M. Titsias, "Variational Learning of Inducing Variables in Sparse Gaussian Processes",
+       AISTATS, 2009.
 
     Examples
     --------
@@ -107,6 +133,7 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
     y = as_targets(y, len(X))
     check_precision("noise", noise)
     _check_mean(mean)
+    inducing = _read_inducing(inducing, approximation, X, kernel)
     if not is_default:
         _refuse_indefinite(kernel, X)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
@@ -120,14 +147,15 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
             kernel = CovarianceKernel(_default_covariance(X, spread, ard), X.shape[1])
         noise = add_precision("noise", noise, (spread,), pm.HalfNormal)
         mean = _add_mean(mean)
-        if isinstance(kernel, CovarianceKernel):
-            gram = kernel.graph(inputs) + pt.zeros((inputs.shape[0], inputs.shape[0]))
-        else:
-            gram = pt.as_tensor(kernel.gram(X))
-        covariance = gram + pt.diag(pt.full((inputs.shape[0],), pt.sqr(noise)))
         observed = pm.Data("y_data", y)
-        mu = pt.full((inputs.shape[0],), mean)
-        pm.MvNormal("y", mu, covariance, observed=observed, dims="obs")
+        jitter = JITTER * spread**2
+        if inducing is None:
+            _add_targets(kernel, X, inputs, noise, mean, observed)
+        else:
+            process = pm.gp.MarginalApprox(
+                approximation, mean_func=pm.gp.mean.Constant(mean), cov_func=kernel.covariance
+            )
+            process.marginal_likelihood("y", inputs, inducing, observed, noise, jitter=jitter)
         attach_specification(
             model,
             GaussianProcessSpecification(
@@ -137,10 +165,58 @@ def gp_regression(X, y, *, kernel=None, noise=None, mean=0.0, ard=False):
                 kernel=kernel,
                 noise=noise,
                 mean=mean,
+                approximation=None if inducing is None else approximation,
+                inducing=inducing,
+                jitter=jitter,
                 prefix=model.name_for("y")[:-1],
             ),
         )
     return model
+
+
+def _add_targets(kernel, X, inputs, noise, mean, observed):
+    """Targets with the process integrated out."""
+    n = inputs.shape[0]
+    if isinstance(kernel, CovarianceKernel):
+        gram = kernel.graph(inputs) + pt.zeros((n, n))
+    else:
+        gram = pt.as_tensor(kernel.gram(X))
+    covariance = gram + pt.diag(pt.full((n,), pt.sqr(noise)))
+    pm.MvNormal("y", pt.full((n,), mean), covariance, observed=observed, dims="obs")
+
+
+def _read_inducing(inducing, approximation, X, kernel):
+    """Inducing points, or None where the process is exact."""
+    if approximation not in APPROXIMATIONS:
+        raise ValueError(
+            f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}."
+        )
+    if inducing is None:
+        return None
+    if kernel is not None and not isinstance(kernel, CovarianceKernel):
+        raise ValueError("inducing needs a kernel of pm.gp.cov, or the default one.")
+    if np.ndim(inducing) == 0:
+        if isinstance(inducing, bool) or not isinstance(inducing, Integral) or inducing < 1:
+            raise ValueError(
+                "inducing must be a whole number of at least 1, or an array of points; got "
+                f"{inducing!r}."
+            )
+        return _choose_inducing(X, min(int(inducing), len(X)))
+    points, _ = as_inputs(inducing, name="inducing")
+    if points.shape[1] != X.shape[1]:
+        raise ValueError(f"inducing has {points.shape[1]} columns, X has {X.shape[1]}.")
+    return points
+
+
+def _choose_inducing(X, m):
+    """Centres of k-means: they cover the inputs as densely as these lie."""
+    unique = np.unique(X, axis=0)
+    if len(unique) <= m:
+        return unique
+    scales = X.std(axis=0)
+    scales = np.where(scales > 0, scales, 1.0)
+    found = MiniBatchKMeans(m, n_init=1, batch_size=max(1024, 2 * m), random_state=0)
+    return found.fit(unique / scales).cluster_centers_ * scales
 
 
 def _default_covariance(X, spread, ard):
@@ -166,7 +242,7 @@ def _check_mean(mean):
 def _add_mean(mean):
     if hasattr(mean, "owner"):
         return add_precision("mean", mean, (), None)
-    return pt.as_tensor(float(mean))
+    return pt.as_tensor(np.float64(mean))
 
 
 def _refuse_indefinite(kernel, X):

@@ -3,7 +3,7 @@
 The covariance matrix is factored once for value and gradient. From its derivative with respect to
 the matrix (:func:`bayeskernels.gp.exact.evidence_and_cotangent`) PyTensor's reverse mode goes on
 through the kernel to all hyperparameters at once, without a matrix for each of them: so a length
-scale for every column costs no more than one.
+scale for every column costs no more than one. The sparse processes have functions of their own.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ from pytensor.graph.traversal import ancestors
 from bayeskernels.gp.exact import evidence_and_cotangent
 from bayeskernels.gp.hyperparameters import kernel_graph
 from bayeskernels.gp.posteriors import each_posterior
+from bayeskernels.gp.vfe_evidence import VfeFunction
 from bayeskernels.kernels import numpy_function
 from bayeskernels.specification import specification_of
 
@@ -84,27 +85,16 @@ class EvidenceFunction:
 
     def __init__(self, model):
         specification = specification_of(model)
-        X = pytensor.shared(specification.X, name="X_train", shape=(None, None))
-        noise, mean = (pt.as_tensor(v) for v in (specification.noise, specification.mean))
-        kernel = specification.kernel
-        if kernel.is_random:
-            gram = kernel_graph(kernel, X)
-        else:
-            gram = pytensor.shared(kernel.gram(specification.X), shape=(None, None))
-        gram, noise, mean = model.replace_rvs_by_values([gram, noise, mean])
-        reached = set(ancestors([gram, noise, mean]))
-        chosen = [v for v in model.free_RVs if model.rvs_to_values[v] in reached]
+        chosen = _hyperparameters(model, specification)
         if not chosen:
             raise ValueError(
                 "Nothing is random in this model: there is no evidence to maximise. "
                 "bk.gp.log_evidence(model) gives its value."
             )
         values = [model.rvs_to_values[v] for v in chosen]
-        targets = pytensor.shared(specification.y) - mean
-        variance = pt.sqr(noise)
-        log_density, *cotangents = _gaussian_evidence(gram, variance, targets)
-        known = dict(zip((gram, variance, targets), cotangents, strict=True))
-        gradients = pt.grad(None, values, known_grads=known)
+        compiled = {None: _exact_function, "VFE": VfeFunction}
+        compile_function = compiled.get(specification.approximation, _whole_graph)
+        self._function = compile_function(model, specification, values)
         self.model = model
         self.variables = chosen
         self._values = values
@@ -112,7 +102,6 @@ class EvidenceFunction:
         self._start = [np.asarray(start[v.name], dtype=float) for v in values]
         self._shapes = [part.shape for part in self._start]
         self.sizes = [int(np.prod(shape, dtype=int)) for shape in self._shapes]
-        self._function = numpy_function(values, [log_density, *gradients])
 
     def __call__(self, theta):
         """Value and gradient at an unconstrained point, an array of sum(sizes) numbers."""
@@ -156,6 +145,41 @@ class EvidenceFunction:
         """Which of the numbers are logarithms or other transforms of a variable: bool array."""
         flags = [self.model.rvs_to_transforms[v] is not None for v in self.variables]
         return np.repeat(flags, self.sizes)
+
+
+def _hyperparameters(model, specification):
+    """Free variables on whose values the evidence depends.
+
+    A parent in a hierarchy is not one of them: it matters through the values of its children only.
+    """
+    kernel = specification.kernel
+    graphs = [pt.as_tensor(v) for v in (specification.noise, specification.mean)]
+    if kernel.is_random:
+        graphs.append(kernel_graph(kernel, pt.matrix("X"), pt.matrix("Z")))
+    reached = set(ancestors(model.replace_rvs_by_values(graphs)))
+    return [v for v in model.free_RVs if model.rvs_to_values[v] in reached]
+
+
+def _exact_function(model, specification, values):
+    """From the parts of an unconstrained point to value and gradients, of the exact process."""
+    kernel = specification.kernel
+    if kernel.is_random:
+        gram = kernel_graph(kernel, pytensor.shared(specification.X, shape=(None, None)))
+    else:
+        gram = pytensor.shared(kernel.gram(specification.X), shape=(None, None))
+    noise, mean = (pt.as_tensor(v) for v in (specification.noise, specification.mean))
+    gram, noise, mean = model.replace_rvs_by_values([gram, noise, mean])
+    targets = pytensor.shared(specification.y) - mean
+    variance = pt.sqr(noise)
+    value, *cotangents = _gaussian_evidence(gram, variance, targets)
+    known = dict(zip((gram, variance, targets), cotangents, strict=True))
+    return numpy_function(values, [value, *pt.grad(None, values, known_grads=known)])
+
+
+def _whole_graph(model, specification, values):
+    """The same of the log-likelihood in the model's own graph, by PyTensor's gradient."""
+    value = model.logp(vars=[*model.observed_RVs, *model.potentials])
+    return numpy_function(values, [value, *pt.grad(value, values)])
 
 
 class _GaussianEvidence(Op):

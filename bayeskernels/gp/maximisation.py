@@ -31,8 +31,9 @@ class EvidenceMaximum:
         Hyperparameters, and deterministic variables made of them, by name.
     log_evidence : float
     converged : bool
-        Whether the best start met the optimiser's criteria and another one came to the same maximum
-        (or there was only one start).
+        Whether the best start met the optimiser's criteria, or ended where the gradient is nothing
+        but rounding error (below 1e-6 of the log evidence). Whether others came to the same maximum
+        is for ``starts`` to tell.
     gradient_norm : float
         Largest component of the gradient that does not point out of the bounds.
     starts : DataFrame
@@ -145,13 +146,13 @@ def maximise_evidence(
             "The covariance matrix was not positive definite at any start: give a larger noise, or "
             "a prior that starts at one."
         )
-    agree = (table["log_evidence"] > -best.fun - 1e-2 * max(1.0, abs(best.fun) ** 0.5)).sum()
     point = evidence.constrained(best.x)
+    norm = _projected_norm(best, bounds)
     return EvidenceMaximum(
         point=point,
         log_evidence=float(-best.fun),
-        converged=bool(best.success and (starts == 1 or agree > 1)),
-        gradient_norm=_projected_norm(best, bounds),
+        converged=bool(best.success or norm <= 1e-6 * max(1.0, abs(best.fun))),
+        gradient_norm=norm,
         starts=table,
         theta=best.x,
         dims={name: model.named_vars_to_dims.get(name) for name in point},
@@ -160,18 +161,36 @@ def maximise_evidence(
 
 
 def _climb(evidence, start, bounds, max_evaluations, tolerance):
+    """L-BFGS-B, begun afresh where its line search gives up although the gradient is large."""
+    best, evaluations = np.inf, 0
+
     def negative(theta):
+        nonlocal best
         value, gradient = evidence(theta)
+        if value == -np.inf:
+            # No Cholesky factor there. Infinity would end the line search, a high wall turns it
+            # back.
+            return best + 10.0 * (1.0 + abs(best)), gradient
+        best = min(best, -value)
         return -value, -gradient
 
-    return minimize(
-        negative,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxfun": max_evaluations, "maxiter": max_evaluations, "gtol": tolerance},
-    )
+    while True:
+        before = best
+        left = max_evaluations - evaluations
+        result = minimize(
+            negative,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxfun": left, "maxiter": left, "gtol": tolerance},
+        )
+        evaluations += result.nfev
+        gave_up = result.status == 2
+        if not gave_up or evaluations >= max_evaluations or not result.fun < before - 1e-6:
+            result.nfev = evaluations
+            return result
+        start = result.x
 
 
 def _projected_norm(result, bounds):

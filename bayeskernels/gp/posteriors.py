@@ -6,8 +6,9 @@ from threadpoolctl import threadpool_limits
 
 from bayeskernels.gp.exact import ExactPosterior
 from bayeskernels.gp.hyperparameters import ProcessDraws
+from bayeskernels.gp.low_rank import LowRankPosterior
 
-__all__ = ["each_posterior", "few_threads"]
+__all__ = ["each_posterior", "few_threads", "row_blocks"]
 
 #: Size of a block of kernel values.
 BLOCK_BYTES = 2**26
@@ -53,7 +54,7 @@ class PosteriorProcess:
         Standard deviation of the noise, prior mean.
     support : array of shape (s, p)
         Points in whose kernel functions the posterior mean is expanded.
-    posterior : ExactPosterior
+    posterior : ExactPosterior or LowRankPosterior
     """
 
     def __init__(self, draws, draw):
@@ -61,19 +62,35 @@ class PosteriorProcess:
         specification = draws.specification
         self.noise, self.mean = draws.scalars(draw)
         targets = specification.y - self.mean
-        self.support = specification.X
-        gram = draws.gram(specification.X, draw)
-        self.posterior = ExactPosterior(gram, self.noise**2, targets)
+        sparse = specification.approximation is not None
+        self.support = specification.inducing if sparse else specification.X
+        gram = draws.gram(self.support, draw)
+        if sparse:
+            gram = gram + specification.jitter * np.eye(len(gram))
+            self.posterior = LowRankPosterior(
+                gram, self._blocks(targets), self.noise**2, specification.approximation
+            )
+        else:
+            self.posterior = ExactPosterior(gram, self.noise**2, targets)
 
     def __call__(self, X_new):
         """Mean and variance of the process at new points, without noise."""
-        means, variances = [], []
-        rows = max(1, BLOCK_BYTES // (8 * len(self.support)))
-        for start in range(0, len(X_new), rows):
-            part = X_new[start : start + rows]
-            cross = self._draws.cross(self.support, part, self._draw)
-            own = self._draws.variances(part, self._draw)
-            mean, variance = self.posterior.mean_and_variance(cross, own)
-            means.append(mean + self.mean)
-            variances.append(variance)
-        return np.concatenate(means), np.concatenate(variances)
+        parts = [
+            self.posterior.mean_and_variance(cross, variances)
+            for cross, variances, _ in self._blocks(np.zeros(len(X_new)), X_new)
+        ]
+        means, variances = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return means + self.mean, variances
+
+    def _blocks(self, targets, X=None):
+        """Kernel values of points with the support and with themselves, block by block."""
+        X = self._draws.specification.X if X is None else X
+        for part in row_blocks(len(X), len(self.support)):
+            cross = self._draws.cross(self.support, X[part], self._draw)
+            yield cross, self._draws.variances(X[part], self._draw), targets[part]
+
+
+def row_blocks(n, width):
+    """Slices of n rows, such that a block of so many columns stays small."""
+    rows = max(1, BLOCK_BYTES // (8 * width))
+    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]

@@ -30,6 +30,8 @@ class GaussianProcessSpecification:
         None for the exact process.
     inducing : array of shape (m, p) or None
         Inducing inputs of VFE and FITC.
+    jitter : float
+        What is added to the diagonal of their kernel matrix.
     basis : HilbertBasis or None
         Basis functions of HSGP.
     prefix : str
@@ -44,6 +46,7 @@ class GaussianProcessSpecification:
     mean: object = field(repr=False)
     approximation: str | None = None
     inducing: np.ndarray | None = field(default=None, repr=False)
+    jitter: float = 0.0
     basis: object = field(default=None, repr=False)
     prefix: str = ""
 
