@@ -81,9 +81,8 @@ def gp_regression(
 
     *Sparse processes.* With m inducing points an evaluation takes O(n m^2) instead of O(n^3)
     operations. The model is that of ``pm.gp.MarginalApprox``, a potential instead of observed
-    targets. Evidence of VFE and all predictions are computed in blocks of points, so that memory
-    does not grow with n m; at n = 50,000 and m = 500 PyMC's own graph takes longer and some
-    gigabytes, see ``benchmarks/gp_regression.py``. VFE (variational free energy) is a lower bound
+    targets. Evidence of VFE and all predictions are computed in blocks of points: no n x m matrix
+    is whole in memory. VFE (variational free energy) is a lower bound
     of the exact evidence and grows towards it with m; FITC changes the model and may underestimate
     the noise.
 

@@ -15,7 +15,7 @@ class VfeFunction:
     """From the parts of an unconstrained point to the bound and its gradients by each part.
 
     Points are visited twice, once for the sums on which the bound depends and once for the
-    gradient. Memory does not grow with the number of points.
+    gradient, each time in blocks.
 
     Parameters
     ----------
