@@ -26,14 +26,12 @@ class GaussianProcessSpecification:
         Standard deviation of the noise: data or a random variable of the model.
     mean : TensorVariable
         Prior mean of the process, a scalar.
-    approximation : {None, "VFE", "FITC", "HSGP"}
+    approximation : {None, "VFE", "FITC"}
         None for the exact process.
     inducing : array of shape (m, p) or None
         Inducing inputs of VFE and FITC.
     jitter : float
         What is added to the diagonal of their kernel matrix.
-    basis : HilbertBasis or None
-        Basis functions of HSGP.
     prefix : str
         What precedes the names of variables where the model is a named or nested one.
     """
@@ -47,7 +45,6 @@ class GaussianProcessSpecification:
     approximation: str | None = None
     inducing: np.ndarray | None = field(default=None, repr=False)
     jitter: float = 0.0
-    basis: object = field(default=None, repr=False)
     prefix: str = ""
 
     def require_two_classes(self, what):
