@@ -259,7 +259,7 @@ class CovarianceKernel(Kernel):
 
 
 def numpy_function(inputs, values):
-    """Compile to NumPy calls without fusion.
+    """Compile a graph, or a list of them, to NumPy calls without fusion.
 
     There is nothing to wait for, where numba takes half a minute the first time it meets a kernel.
     Clipping, which is in every stationary kernel, has no NumPy function in PyTensor's table and
@@ -267,7 +267,7 @@ def numpy_function(inputs, values):
     """
     clips = {
         v: pt.maximum(pt.minimum(v.owner.inputs[0], v.owner.inputs[2]), v.owner.inputs[1])
-        for v in ancestors([values])
+        for v in ancestors(values if isinstance(values, list) else [values])
         if v.owner is not None
         and isinstance(v.owner.op, Elemwise)
         and isinstance(v.owner.op.scalar_op, Clip)

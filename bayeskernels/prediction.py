@@ -17,6 +17,8 @@ from scipy.stats import entropy
 
 from bayeskernels.class_probability import class_probabilities
 from bayeskernels.distributions.hinge import complete_hinge_logit
+from bayeskernels.gp.prediction import predict_process
+from bayeskernels.gp.specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, noise_deviations, output_blocks
@@ -31,14 +33,15 @@ __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
 def predict(model, idata, X_new, *, progressbar=True):
-    """Predict the classes, or targets, of new points by Bayesian model averaging.
+    """Predict the classes, or the targets, of new points by Bayesian model averaging.
 
     Parameters
     ----------
     model : pm.Model or PermutationPerceptron
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
-        Its posterior draws, from ``pm.sample``.
+        Its posterior draws, from ``pm.sample``. For a Gaussian process also the result of
+        :func:`bayeskernels.gp.maximise_evidence`, or None where nothing is random.
     X_new : array_like of shape (n, p)
         New inputs. For a precomputed kernel: kernel values with all m training points, (n, m).
     progressbar : bool
@@ -58,6 +61,9 @@ def predict(model, idata, X_new, *, progressbar=True):
         have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
         ``sd`` of a new target, noise included, and ``latent_sd`` instead of all these.
 
+        Of a Gaussian-process regression: ``mean``, ``sd`` (standard deviation of a new target,
+        noise included) and ``latent_sd`` (of the function), all of them averaged over the draws.
+
     Examples
     --------
     >>> import pymc as pm
@@ -71,6 +77,8 @@ def predict(model, idata, X_new, *, progressbar=True):
     """
     specification = specification_of(model)
     X_new = new_inputs(X_new, specification, column_names(model))
+    if isinstance(specification, GaussianProcessSpecification):
+        return predict_process(model, idata, X_new, progressbar=progressbar)
     blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
     if isinstance(specification, GeneralizedKernelSpecification):

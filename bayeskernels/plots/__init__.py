@@ -2,7 +2,8 @@
 
 Maps take the model and its draws (:func:`vote_map`, :func:`decision_boundaries`,
 :func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
-(:func:`decision_function`); curves take what a function of the package has computed
+(:func:`decision_function`); :func:`regression_band` takes a prediction;
+curves take what a function of the package has computed
 (:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`); two take
 any numbers (:func:`quantiles`, :func:`image_grid`). Plots of reversible-jump chains are in
 :mod:`bayeskernels.plots.active_sets`. All take ``ax=`` to draw into an existing
@@ -11,6 +12,7 @@ look at home in a notebook with a style of its own, ArviZ's say.
 """
 
 from bayeskernels.plots import active_sets as active_sets
+from bayeskernels.plots.bands import regression_band
 from bayeskernels.plots.boundaries import decision_boundaries
 from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation
@@ -32,6 +34,7 @@ __all__ = [
     "image_grid",
     "log_posterior_sphere",
     "quantiles",
+    "regression_band",
     "rejection",
     "version_space",
     "vote_map",

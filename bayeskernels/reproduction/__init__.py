@@ -9,6 +9,7 @@ from bayeskernels.reproduction import (  # noqa: F401, I001
     bpm_table_1,
     bpm_figure_9,
     gkm_tables,
+    gp_benchmark,
 )
 from bayeskernels.reproduction.registry import (
     Reproduction,

@@ -43,3 +43,29 @@ def test_fault_is_named(name):
     kernel, message = BAD[name]
     with pytest.raises(AssertionError, match=message):
         check_kernel(kernel, X.copy())
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pm.gp.cov.ExpQuad(2, ls=0.7),
+        pm.gp.cov.Matern12(2, ls=0.7),
+        pm.gp.cov.Exponential(2, ls=0.3),
+        pm.gp.cov.Linear(2, c=0.0),
+        pm.gp.cov.Polynomial(2, c=0.0, d=2, offset=0.0),
+        pm.gp.cov.Polynomial(2, c=0.0, d=3, offset=1.0),
+        1.5 * pm.gp.cov.ExpQuad(2, ls=[0.5, 2.0]) + 0.3 + 0.2 * pm.gp.cov.Linear(2, c=0.0),
+    ],
+)
+def test_kernels_of_the_lecture_conform(kernel):
+    X = np.random.default_rng(7).normal(size=(30, 2))
+    assert check_kernel(kernel, X).smallest_eigenvalue > -1e-10
+
+
+def test_a_diagonal_that_does_not_belong_is_found():
+    class Wrong(pm.gp.cov.ExpQuad):
+        def diag(self, X):
+            return 1.001 * super().diag(X)
+
+    with pytest.raises(AssertionError, match="the diagonal to be a part"):
+        check_kernel(Wrong(1, ls=1.0), np.linspace(0, 1, 5)[:, None])

@@ -93,3 +93,14 @@ def test_random_kernel_width_runs():
     result = run_entry(find_entry("label-noise-kernel-width"), draws=100, chains=2)
     assert result.test_error < 0.2
     assert "width" in result.watched
+
+
+@pytest.mark.slow
+def test_a_regression_runs_and_is_reported():
+    from bayeskernels.zoo.report import render_report
+
+    result = run_entry(find_entry("gp-regression"), draws=50, chains=2)
+    # Noise of variance 0.04 on a sine of variance 0.5: 0.07 is the best there is.
+    assert 0.04 < result.test_error < 0.15
+    assert set(result.watched) == {"amplitude", "ls", "noise"}
+    assert "Mean and band" in render_report([result], random_seed=1)

@@ -1,0 +1,21 @@
+"""Gaussian-process regression: evidence, type-II maximum likelihood, dual form, prior draws.
+
+Models are made by :func:`bayeskernels.models.gp_regression` and predicted from by
+:func:`bayeskernels.predict`.
+"""
+
+from bayeskernels.gp.dual import dual_coefficients
+from bayeskernels.gp.evidence import EvidenceFunction, log_evidence
+from bayeskernels.gp.maximisation import EvidenceMaximum, maximise_evidence
+from bayeskernels.gp.prediction import log_predictive_density
+from bayeskernels.gp.prior_draws import draw_prior
+
+__all__ = [
+    "EvidenceFunction",
+    "EvidenceMaximum",
+    "draw_prior",
+    "dual_coefficients",
+    "log_evidence",
+    "log_predictive_density",
+    "maximise_evidence",
+]

@@ -1,0 +1,58 @@
+r"""Dual (kernel ridge) regression, whose solution is the mean of a Gaussian process.
+
+Ridge regression with features :math:`\phi` minimises
+:math:`\tfrac12 \sum_i (w^T \phi(x_i) - t_i)^2 + \tfrac\lambda2 w^T w`. Its solution is
+:math:`w = (\Phi^T \Phi + \lambda I)^{-1} \Phi^T t` in primal form, and :math:`w = \Phi^T a` with
+:math:`a = (K + \lambda I)^{-1} t` in dual form, which needs the kernel only (lecture, slides "Dual
+Representation of Linear Regression"). The same a gives the posterior mean of a Gaussian process
+whose noise has the variance :math:`\lambda`.
+"""
+
+import xarray as xr
+
+from bayeskernels.gp.posteriors import each_posterior
+from bayeskernels.specification import specification_of
+
+__all__ = ["dual_coefficients"]
+
+
+def dual_coefficients(model, idata=None, *, progressbar=True):
+    r"""Coefficients a of the posterior mean :math:`m(x) = \mu + \sum_i a_i k(x_i, x)`.
+
+    They are the solution :math:`(K + \sigma^2 I)^{-1} (t - \mu)` of kernel ridge regression with
+    the noise variance as its ridge; one Gaussian process per draw has one kernel ridge solution.
+
+    Parameters
+    ----------
+    model : pm.Model
+        An exact Gaussian process made by :func:`bayeskernels.models.gp_regression`.
+    idata : DataTree, EvidenceMaximum or None
+    progressbar : bool
+
+    Returns
+    -------
+    xarray.DataArray
+        With the dims ``sample`` and ``obs``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import bayeskernels as bk
+    >>> X = np.linspace(0, 1, 5)[:, None]
+    >>> kernel = pm.gp.cov.ExpQuad(1, ls=0.2)
+    >>> model = bk.models.gp_regression(X, np.sin(6 * X[:, 0]), kernel=kernel, noise=0.1)
+    >>> a = bk.gp.dual_coefficients(model).values[0]
+    >>> mean = np.exp(-0.5 * ((0.3 - X[:, 0]) / 0.2) ** 2) @ a
+    >>> bool(np.isclose(mean, bk.predict(model, None, [[0.3]])["mean"].values[0]))
+    True
+    """
+    if specification_of(model).approximation is not None:
+        raise ValueError(
+            "Dual coefficients belong to the exact process; this model has an approximation "
+            f"({specification_of(model).approximation}), expanded in its own points."
+        )
+    coefficients = [
+        process.posterior.dual for process in each_posterior(model, idata, progressbar=progressbar)
+    ]
+    return xr.DataArray(coefficients, dims=("sample", "obs"), name="dual")

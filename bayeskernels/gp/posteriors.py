@@ -1,0 +1,96 @@
+"""Posteriors of a Gaussian process, one for each draw of its hyperparameters."""
+
+import numpy as np
+from rich.progress import Progress
+from threadpoolctl import threadpool_limits
+
+from bayeskernels.gp.exact import ExactPosterior
+from bayeskernels.gp.hyperparameters import ProcessDraws
+from bayeskernels.gp.low_rank import LowRankPosterior
+
+__all__ = ["each_posterior", "few_threads", "row_blocks"]
+
+#: Size of a block of kernel values.
+BLOCK_BYTES = 2**26
+
+#: Below this number of points one thread is faster than two.
+SMALL = 1000
+
+
+def each_posterior(model, idata, *, progressbar=True):
+    """Go through the draws of the hyperparameters, with the posterior process of each.
+
+    Parameters
+    ----------
+    model : pm.Model
+    idata : DataTree, EvidenceMaximum or None
+    progressbar : bool
+
+    Yields
+    ------
+    PosteriorProcess
+    """
+    draws = ProcessDraws(model, idata)
+    several = draws.n_draws > 1
+    with (
+        few_threads(len(draws.specification.X)),
+        Progress(disable=not (progressbar and several), transient=True) as progress,
+    ):
+        for draw in progress.track(range(draws.n_draws), description="Posteriors by draw"):
+            yield PosteriorProcess(draws, draw)
+
+
+def few_threads(n):
+    """Hold BLAS to one thread where matrices are small: several would only wait for each other."""
+    return threadpool_limits(1 if n < SMALL else None, user_api="blas")
+
+
+class PosteriorProcess:
+    """Posterior process under the hyperparameters of one draw.
+
+    Attributes
+    ----------
+    noise, mean : float
+        Standard deviation of the noise, prior mean.
+    support : array of shape (s, p)
+        Points in whose kernel functions the posterior mean is expanded.
+    posterior : ExactPosterior or LowRankPosterior
+    """
+
+    def __init__(self, draws, draw):
+        self._draws, self._draw = draws, draw
+        specification = draws.specification
+        self.noise, self.mean = draws.scalars(draw)
+        targets = specification.y - self.mean
+        sparse = specification.approximation is not None
+        self.support = specification.inducing if sparse else specification.X
+        gram = draws.gram(self.support, draw)
+        if sparse:
+            gram = gram + specification.jitter * np.eye(len(gram))
+            self.posterior = LowRankPosterior(
+                gram, self._blocks(targets), self.noise**2, specification.approximation
+            )
+        else:
+            self.posterior = ExactPosterior(gram, self.noise**2, targets)
+
+    def __call__(self, X_new):
+        """Mean and variance of the process at new points, without noise."""
+        parts = [
+            self.posterior.mean_and_variance(cross, variances)
+            for cross, variances, _ in self._blocks(np.zeros(len(X_new)), X_new)
+        ]
+        means, variances = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return means + self.mean, variances
+
+    def _blocks(self, targets, X=None):
+        """Kernel values of points with the support and with themselves, block by block."""
+        X = self._draws.specification.X if X is None else X
+        for part in row_blocks(len(X), len(self.support)):
+            cross = self._draws.cross(self.support, X[part], self._draw)
+            yield cross, self._draws.variances(X[part], self._draw), targets[part]
+
+
+def row_blocks(n, width):
+    """Slices of n rows, such that a block of so many columns stays small."""
+    rows = max(1, BLOCK_BYTES // (8 * width))
+    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]

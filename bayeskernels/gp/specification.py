@@ -1,0 +1,52 @@
+"""What the tools need to know of a Gaussian-process regression beyond its PyMC graph."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayeskernels.kernels import Kernel
+
+__all__ = ["GaussianProcessSpecification"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianProcessSpecification:
+    """A Gaussian-process regression.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the builder.
+    X : array of shape (n, p)
+        Training inputs, or the Gram matrix where the kernel is precomputed.
+    y : array of shape (n,)
+        Targets.
+    kernel : Kernel
+    noise : TensorVariable
+        Standard deviation of the noise: data or a random variable of the model.
+    mean : TensorVariable
+        Prior mean of the process, a scalar.
+    approximation : {None, "VFE", "FITC"}
+        None for the exact process.
+    inducing : array of shape (m, p) or None
+        Inducing inputs of VFE and FITC.
+    jitter : float
+        What is added to the diagonal of their kernel matrix.
+    prefix : str
+        What precedes the names of variables where the model is a named or nested one.
+    """
+
+    kind: str
+    X: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    kernel: Kernel
+    noise: object = field(repr=False)
+    mean: object = field(repr=False)
+    approximation: str | None = None
+    inducing: np.ndarray | None = field(default=None, repr=False)
+    jitter: float = 0.0
+    prefix: str = ""
+
+    def require_two_classes(self, what):
+        """Refuse, for a tool of classifiers that is called ``what``."""
+        raise TypeError(f"{what} is for classifiers; this is a {self.kind}.")

@@ -1,0 +1,305 @@
+"""Gaussian-process regression on benchmark sets: by evidence, by NUTS, and scikit-learn's."""
+
+import time
+from functools import partial
+
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from scipy.stats import norm
+from threadpoolctl import threadpool_limits
+
+from bayeskernels.data import load, random_splits
+from bayeskernels.gp import log_predictive_density, maximise_evidence
+from bayeskernels.models import gp_regression
+from bayeskernels.prediction import predict
+from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.repetitions import run_repetitions
+
+__all__ = ["METHODS", "SETS", "compare_split", "summarise"]
+
+#: The sets; mcycle comes without published splits and is split 90:10 at random.
+SETS = ("mcycle", "yacht", "boston", "energy", "concrete")
+
+METHODS = {
+    "evidence": "evidence, ARD",
+    "scikit-learn": "scikit-learn, ARD",
+    "bayes": "full Bayes, ARD",
+}
+
+#: Splits of each set.
+N_SPLITS = 20
+
+
+def compare_split(name, *, seed, methods, starts, draws, bayes_splits, data_dir=None):
+    """Errors of all methods on one split of one set.
+
+    Inputs and targets are standardised on the training part.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set and number of the split, for example ``"yacht/3"``.
+    seed : int
+    methods : list of str
+        Keys of :data:`METHODS`.
+    starts : int
+        Starts of both maximisations, the first the same: all scales 1, noise variance 0.1.
+    draws : int
+        Draws of each of two NUTS chains, after as many for tuning.
+    bayes_splits : int
+        NUTS is run on so many of the splits only.
+    data_dir : path, optional
+
+    Returns
+    -------
+    dict
+        By method ``rmse`` and ``log_density`` (mean over test points), both in the units of the
+        set, CPU ``seconds`` and ``log_evidence`` (of scikit-learn and evidence); sizes.
+    """
+    set_name, number = name.split("/")
+    X, y, X_test, y_test = _split(set_name, int(number), data_dir)
+    centre, scale = X.mean(axis=0), X.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    X, X_test = (X - centre) / scale, (X_test - centre) / scale
+    shift, unit = y.mean(), y.std()
+    records = {}
+    with threadpool_limits(limits=1):
+        for method in methods:
+            if method == "bayes" and int(number) >= bayes_splits:
+                continue
+            began = time.process_time()
+            fit = {"evidence": _by_evidence, "scikit-learn": _by_peer, "bayes": _by_nuts}[method]
+            options = {"starts": starts, "draws": draws, "seed": seed + int(number)}
+            mean, density, more = fit(
+                X, (y - shift) / unit, X_test, (y_test - shift) / unit, options
+            )
+            records[method] = {
+                "rmse": float(unit * np.sqrt(np.mean((mean - (y_test - shift) / unit) ** 2))),
+                "log_density": float(np.mean(density) - np.log(unit)),
+                "seconds": time.process_time() - began,
+                **more,
+            }
+    return {"methods": records, "n_train": len(y), "n_test": len(y_test), "p": X.shape[1]}
+
+
+def _split(name, number, data_dir):
+    data = load(name, data_dir=data_dir)
+    if "train_idx" in data.extras:
+        return data.split(number)
+    train, test = random_splits(len(data.y), 0.9, N_SPLITS, random_seed=1)[number]
+    return data.X[train], data.y[train], data.X[test], data.y[test]
+
+
+def _model(X, y):
+    """The default model, started where scikit-learn starts."""
+    model = gp_regression(X, y, ard=True)
+    model.set_initval(model["amplitude"], 1.0)
+    model.set_initval(model["ls"], np.ones(X.shape[1]))
+    model.set_initval(model["noise"], np.sqrt(0.1))
+    return model
+
+
+def _by_evidence(X, y, X_test, y_test, options):
+    model = _model(X, y)
+    best = maximise_evidence(
+        model, starts=options["starts"], random_seed=options["seed"], progressbar=False
+    )
+    prediction = predict(model, best, X_test)
+    density = norm.logpdf(y_test, prediction["mean"], prediction["sd"])
+    more = {
+        "log_evidence": best.log_evidence,
+        "evaluations": int(best.starts["evaluations"].sum()),
+        "converged": best.converged,
+    }
+    return prediction["mean"].values, density, more
+
+
+def _by_peer(X, y, X_test, y_test, options):
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    kernel = ConstantKernel(1.0) * RBF(np.ones(X.shape[1])) + WhiteKernel(0.1)
+    peer = GaussianProcessRegressor(
+        kernel, n_restarts_optimizer=options["starts"] - 1, random_state=options["seed"]
+    )
+    with warnings.catch_warnings():
+        # Length scales of columns that do not matter go to their bounds.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        peer.fit(X, y)
+    mean, sd = peer.predict(X_test, return_std=True)
+    more = {"log_evidence": float(peer.log_marginal_likelihood_value_)}
+    return mean, norm.logpdf(y_test, mean, sd), more
+
+
+def _by_nuts(X, y, X_test, y_test, options):
+    import arviz as az
+    import pymc as pm
+
+    with _model(X, y) as model:
+        idata = pm.sample(
+            options["draws"],
+            tune=options["draws"],
+            chains=2,
+            cores=1,
+            random_seed=options["seed"],
+            quiet=True,
+            nuts_sampler="pymc",
+            compute_convergence_checks=False,
+        )
+    mean = predict(model, idata, X_test, progressbar=False)["mean"].values
+    density = log_predictive_density(model, idata, X_test, y_test, progressbar=False)
+    rhat = az.rhat(idata["posterior"].to_dataset())
+    diverging = int(idata["sample_stats"]["diverging"].sum())
+    worst = float(max(rhat[name].max() for name in rhat.data_vars))
+    return mean, density, {"max_rhat": worst, "divergences": diverging}
+
+
+def summarise(records):
+    """Means over splits, with paired differences from scikit-learn.
+
+    Parameters
+    ----------
+    records : dict of list of dict
+        What :func:`compare_split` returned, by set.
+
+    Returns
+    -------
+    dict
+        By set ``n_train``, ``n_test``, ``p`` and ``methods``. Of a method the number of ``splits``;
+        ``rmse`` and ``log_density``, each with ``mean``, ``standard_error`` and, where
+        scikit-learn was run on the same splits, ``difference`` and ``difference_error`` (ours less
+        theirs, its standard error) and ``no_worse``, whether ours is at most one standard error
+        worse; mean CPU ``seconds``.
+    """
+    return {name: _summarise_set(rows) for name, rows in records.items()}
+
+
+def _summarise_set(rows):
+    methods = {}
+    for method in METHODS:
+        chosen = [row["methods"] for row in rows if method in row["methods"]]
+        if not chosen:
+            continue
+        summary = {"splits": len(chosen)}
+        summary["seconds"] = float(np.mean([row[method]["seconds"] for row in chosen]))
+        for key, sign in (("rmse", 1.0), ("log_density", -1.0)):
+            values = np.array([row[method][key] for row in chosen])
+            summary[key] = {"mean": float(values.mean()), "standard_error": _error(values)}
+            if method != "scikit-learn" and all("scikit-learn" in row for row in chosen):
+                less = values - [row["scikit-learn"][key] for row in chosen]
+                error = _error(less)
+                summary[key] |= {
+                    "difference": float(less.mean()),
+                    "difference_error": error,
+                    "no_worse": error is None or bool(sign * less.mean() <= max(error, 1e-9)),
+                }
+        methods[method] = summary
+    return {key: rows[0][key] for key in ("n_train", "n_test", "p")} | {"methods": methods}
+
+
+def _error(values):
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
+def _add_arguments(parser):
+    parser.add_argument(
+        "--splits", type=int, default=N_SPLITS, metavar="N", help="of each set, default: 20"
+    )
+    parser.add_argument(
+        "--bayes-splits",
+        type=int,
+        default=3,
+        metavar="N",
+        help="splits on which NUTS is run too (default: 3; it takes minutes where n is large)",
+    )
+    parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME", help="default: all")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="NAME")
+    parser.add_argument("--starts", type=int, default=1, metavar="N", help="default: 1")
+    parser.add_argument(
+        "--draws", type=int, default=300, metavar="N", help="NUTS draws per chain, default: 300"
+    )
+    parser.add_argument("--data-dir", metavar="DIR", help="folder of NAME.npz files")
+
+
+@register(
+    name="gp-benchmark",
+    title="Gaussian-process regression on five data sets, beside scikit-learn",
+    source="LEC",
+    add_arguments=_add_arguments,
+)
+def reproduce_gp_benchmark(options, console):
+    """RMSE and log predictive density of Gaussian processes with a length scale for each column.
+
+    Hyperparameters by maximal evidence and by NUTS, beside scikit-learn's GaussianProcessRegressor
+    with the same kernel and the same start, on mcycle, yacht, boston, energy and concrete.
+    """
+    for given, known in ((options.sets, SETS), (options.methods, METHODS)):
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"Unknown: {unknown[0]!r}; expected some of {', '.join(known)}.")
+    if not 1 <= options.splits <= N_SPLITS:
+        raise ValueError(f"--splits must be between 1 and {N_SPLITS}, got {options.splits}.")
+    if min(options.starts, options.draws) < 1 or options.bayes_splits < 0:
+        raise ValueError("--starts and --draws must be at least 1, --bayes-splits at least 0.")
+    names = [name for name in SETS if name in options.sets]
+    for name in names:
+        load(name, data_dir=options.data_dir)  # What is missing is missed at once.
+    units = [f"{name}/{number}" for number in range(options.splits) for name in names]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("splits", total=len(units))
+        records = run_repetitions(
+            partial(compare_split, data_dir=options.data_dir),
+            units,
+            settings={
+                "seed": options.seed,
+                "methods": [m for m in METHODS if m in options.methods],
+                "starts": options.starts,
+                "draws": options.draws,
+                "bayes_splits": options.bayes_splits,
+            },
+            out=options.out,
+            jobs=options.jobs,
+            on_done=lambda: progress.advance(task),
+        )
+    summary = summarise({name: records[k :: len(names)] for k, name in enumerate(names)})
+    console.print(_table(summary))
+    return summary
+
+
+def _table(summary):
+    table = Table(
+        title="Test error and log predictive density, mean ± standard error; in brackets ours less "
+        "scikit-learn's on the same splits",
+        show_lines=True,
+    )
+    for title in ("data set", "method", "splits", "RMSE", "log density", "no worse", "CPU s"):
+        table.add_column(title, justify="left" if title in ("data set", "method") else "right")
+    for name, row in summary.items():
+        for method, found in row["methods"].items():
+            compared = "no_worse" in found["rmse"]
+            verdicts = [found[key].get("no_worse") for key in ("rmse", "log_density")]
+            table.add_row(
+                f"{name}, {row['n_train']} + {row['n_test']}",
+                METHODS[method],
+                str(found["splits"]),
+                _cell(found["rmse"]),
+                _cell(found["log_density"]),
+                " / ".join("yes" if v else "NO" for v in verdicts) if compared else "",
+                f"{found['seconds']:.1f}",
+            )
+    return table
+
+
+def _cell(found):
+    def plus_minus(value, error):
+        return f"{value:.4g}" + ("" if error is None else f" ± {error:.2g}")
+
+    text = plus_minus(found["mean"], found["standard_error"])
+    if "difference" in found:
+        text += f"\n({plus_minus(found['difference'], found['difference_error'])})"
+    return text

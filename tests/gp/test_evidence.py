@@ -1,0 +1,168 @@
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+import bayeskernels as bk
+from bayeskernels.gp.exact import ExactPosterior, evidence_and_cotangent
+
+cov = pm.gp.cov
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 3))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=50)
+
+
+def ard(X, y):
+    return bk.models.gp_regression(X, y, ard=True)
+
+
+def matern_with_mean(X, y):
+    with pm.Model() as model:
+        ls = pm.LogNormal("ls", 0, 1, shape=3)
+        scale = pm.HalfNormal("scale", 1)
+        kernel = scale**2 * cov.Matern52(3, ls=ls)
+        bk.models.gp_regression(X, y, kernel=kernel, mean=pm.Normal.dist(0, 1))
+    return model
+
+
+def sum_of_kernels(X, y):
+    with pm.Model() as model:
+        a = pm.HalfNormal("a", 1)
+        b = pm.HalfNormal("b", 1)
+        alpha = pm.Gamma("alpha", 2, 1)
+        kernel = a * cov.RatQuad(3, ls=1.5, alpha=alpha) + b * cov.Linear(3, c=0.2) + 0.1
+        bk.models.gp_regression(X, y, kernel=kernel, noise=0.2)
+    return model
+
+
+def only_noise(X, y):
+    return bk.models.gp_regression(X, y, kernel=lambda A, B: np.exp(-abs(A[:, :1] - B[:, 0])))
+
+
+@pytest.mark.parametrize("build", [ard, matern_with_mean, sum_of_kernels, only_noise])
+def test_gradient_is_that_of_finite_differences(data, build):
+    evidence = bk.gp.EvidenceFunction(build(*data))
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        theta = evidence.initial_point() + 0.5 * rng.normal(size=sum(evidence.sizes))
+        value, gradient = evidence(theta)
+        steps = 1e-5 * np.eye(len(theta))
+        differences = [(evidence(theta + h)[0] - evidence(theta - h)[0]) / 2e-5 for h in steps]
+        np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-5)
+        point = evidence.constrained(theta)
+        at_point = bk.gp.EvidenceMaximum(point, value, True, 0.0, None, theta)
+        assert np.isclose(bk.gp.log_evidence(evidence.model, at_point), value, rtol=0, atol=1e-9)
+
+
+def test_value_and_gradient_are_the_models_own(data):
+    model = ard(*data)
+    evidence = bk.gp.EvidenceFunction(model)
+    theta = evidence.initial_point() + 0.2
+    point = dict(zip((v.name for v in model.value_vars), evidence.split(theta), strict=True))
+    value, gradient = evidence(theta)
+    observed = model.observed_RVs
+    logp = model.compile_logp(vars=observed, mode="FAST_COMPILE")
+    assert np.isclose(logp(point), value, rtol=0, atol=1e-9)
+    dlogp = model.compile_dlogp(mode="FAST_COMPILE")(point)
+    prior = model.compile_logp(vars=model.free_RVs, jacobian=True, mode="FAST_COMPILE")
+
+    def prior_at(theta):
+        parts = evidence.split(theta)
+        return float(prior(dict(zip((v.name for v in model.value_vars), parts, strict=True))))
+
+    numeric = approx_fprime(theta, prior_at, 1e-6)
+    np.testing.assert_allclose(dlogp - numeric, gradient, atol=1e-4)
+
+
+def test_derivative_with_respect_to_the_matrix():
+    # The lecture's trace formula along a random symmetric direction.
+    rng = np.random.default_rng(3)
+    A, D = rng.normal(size=(2, 130, 130))
+    gram, direction, t = A @ A.T / 130, D + D.T, rng.normal(size=130)
+    value, by_gram, by_targets = evidence_and_cotangent(gram, 0.5, t)
+    C = gram + 0.5 * np.eye(130)
+    inverse = np.linalg.inv(C)
+    a = inverse @ t
+    expected = -0.5 * np.trace(inverse @ direction) + 0.5 * a @ direction @ a
+    assert np.isclose((by_gram * direction).sum(), expected)
+    np.testing.assert_allclose(by_gram, by_gram.T, rtol=0, atol=0)
+    np.testing.assert_allclose(by_targets, -a)
+    exact = ExactPosterior(gram, 0.5, t)
+    assert value == exact.log_evidence
+    np.testing.assert_allclose(exact.dual, a)
+
+
+def test_no_evidence_where_the_matrix_is_indefinite():
+    value, by_gram, _ = evidence_and_cotangent(-np.eye(3), 0.5, np.ones(3))
+    assert value == -np.inf
+    assert (by_gram == 0).all()
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        ExactPosterior(-np.eye(3), 0.5, np.ones(3))
+
+
+def test_maximum_is_scikit_learns(data):
+    X, y = data
+    best = bk.gp.maximise_evidence(ard(X, y), random_seed=1, progressbar=False)
+    kernel = ConstantKernel(1.0) * RBF(np.ones(3), (1e-3, 1e9)) + WhiteKernel(0.1)
+    peer = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=1)
+    peer.fit(X, y)
+    assert best.converged
+    assert best.gradient_norm < 1e-2
+    assert len(best.starts) == 3
+    assert np.isclose(best.log_evidence, peer.log_marginal_likelihood_value_, atol=1e-3)
+    assert np.isclose(best.point["noise"] ** 2, peer.kernel_.k2.noise_level, rtol=1e-2)
+
+
+def test_maximum_takes_the_place_of_draws(data):
+    X, y = data
+    model = ard(X, y)
+    best = bk.gp.maximise_evidence(model, starts=1, random_seed=1, progressbar=False)
+    tree = best.to_datatree()
+    assert tree["posterior"]["ls"].dims == ("chain", "draw", "feature")
+    direct, by_tree = bk.predict(model, best, X[:5]), bk.predict(model, tree, X[:5])
+    np.testing.assert_array_equal(direct["sd"], by_tree["sd"])
+    assert np.isclose(bk.gp.log_evidence(model, best), best.log_evidence)
+    a, ls, s = (best.point[name] for name in ("amplitude", "ls", "noise"))
+    fixed = bk.models.gp_regression(X, y, kernel=a**2 * cov.ExpQuad(3, ls=ls), noise=float(s))
+    np.testing.assert_allclose(bk.predict(fixed, None, X[:5])["sd"], direct["sd"])
+
+
+def test_too_few_evaluations_are_no_convergence(data):
+    best = bk.gp.maximise_evidence(ard(*data), starts=1, max_evaluations=3, progressbar=False)
+    assert not best.converged
+    assert not best.starts["converged"].any()
+
+
+def test_seeds_choose_the_starts(data):
+    model = ard(*data)
+    options = {"starts": 2, "max_evaluations": 2, "progressbar": False}
+    one, same, other = (
+        bk.gp.maximise_evidence(model, random_seed=seed, **options).starts["log_evidence"][1]
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_bad_options_are_refused(data):
+    X, y = data
+    fixed = bk.models.gp_regression(X, y, kernel=cov.ExpQuad(3, ls=1.0), noise=0.1)
+    with pytest.raises(ValueError, match="Nothing is random"):
+        bk.gp.maximise_evidence(fixed)
+    model = ard(X, y)
+    for options, message in [
+        ({"starts": 0}, "starts must be a whole number"),
+        ({"max_evaluations": 1.5}, "max_evaluations must be a whole number"),
+        ({"tolerance": 0.0}, "tolerance must be positive"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            bk.gp.maximise_evidence(model, **options)
+    with pytest.raises(ValueError, match="Expected 5 unconstrained numbers"):
+        bk.gp.EvidenceFunction(model)(np.zeros(2))
+    with pytest.raises(TypeError, match=r"made by bayeskernels\.models"):
+        bk.gp.maximise_evidence(pm.Model())
