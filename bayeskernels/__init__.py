@@ -5,6 +5,7 @@ from bayeskernels import (
     data,
     diagnostics,
     distributions,
+    linear_gaussian,
     models,
     plots,
     samplers,
@@ -13,13 +14,17 @@ from bayeskernels import (
 from bayeskernels import active_set_diagnostics as active_sets
 from bayeskernels.bayes_points import bayes_point
 from bayeskernels.flips import flip_probability
+from bayeskernels.laplace_approximation import LaplaceApproximation, laplace
 from bayeskernels.prediction import predict
+from bayeskernels.quadrature import GridPosterior, quadrature
 from bayeskernels.rejection import rejection_curve
 from bayeskernels.specification import specification_of
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GridPosterior",
+    "LaplaceApproximation",
     "active_learning",
     "active_sets",
     "bayes_point",
@@ -27,9 +32,12 @@ __all__ = [
     "diagnostics",
     "distributions",
     "flip_probability",
+    "laplace",
+    "linear_gaussian",
     "models",
     "plots",
     "predict",
+    "quadrature",
     "rejection_curve",
     "samplers",
     "specification_of",

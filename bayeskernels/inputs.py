@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Classes", "as_classes", "as_inputs", "as_new_inputs", "as_two_classes"]
+__all__ = ["Classes", "as_classes", "as_inputs", "as_new_inputs", "as_targets", "as_two_classes"]
 
 
 def as_inputs(X, *, name="X"):
@@ -51,6 +51,39 @@ def as_new_inputs(X_new, n_columns):
     if values.shape[1] != n_columns:
         raise ValueError(
             f"X_new has {values.shape[1]} columns, the model was trained with {n_columns}."
+        )
+    return values
+
+
+def as_targets(y, n_points, *, name="y"):
+    """Targets of a regression as a float array of shape (m,).
+
+    Parameters
+    ----------
+    y : array_like of shape (m,)
+    n_points : int
+        Number of rows of X.
+    name : str
+        What to call the argument in an error.
+    """
+    if y is None:
+        raise ValueError(f"{name} is needed, an array of {n_points} numbers; got None.")
+    try:
+        values = np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numeric: {error}") from error
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.shape != (n_points,):
+        raise ValueError(
+            f"{name} must have one number per row of X: expected the shape ({n_points},), "
+            f"got {values.shape}."
+        )
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(
+            f"{name} has NaN or infinite values at {len(bad)} points (the first is {bad[0]}). "
+            "Drop the points without a target."
         )
     return values
 

@@ -29,6 +29,7 @@ __all__ = [
     "GramKernel",
     "Kernel",
     "as_kernel",
+    "numpy_function",
     "read_inputs",
 ]
 
@@ -205,7 +206,7 @@ class CovarianceKernel(Kernel):
             raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
         symbolic = self._symbolic[0]
         values = self.covariance(symbolic) + pt.zeros((symbolic.shape[0], symbolic.shape[0]))
-        return _numpy_function([symbolic], values)(X)
+        return numpy_function([symbolic], values)(X)
 
     @cached_property
     def _symbolic(self):
@@ -222,12 +223,12 @@ class CovarianceKernel(Kernel):
     @cached_property
     def _function(self):
         X, Z, values = self._symbolic
-        return _numpy_function([X, Z], values)
+        return numpy_function([X, Z], values)
 
     @cached_property
     def _diagonal(self):
         X, _, _ = self._symbolic
-        return _numpy_function([X], self.covariance(X, diag=True) + pt.zeros(X.shape[0]))
+        return numpy_function([X], self.covariance(X, diag=True) + pt.zeros(X.shape[0]))
 
     def __call__(self, X, Z):
         """Evaluate on arrays; only possible while no hyperparameter is random."""
@@ -240,8 +241,8 @@ class CovarianceKernel(Kernel):
         return self._diagonal(X)
 
 
-def _numpy_function(inputs, values):
-    """Compile to NumPy calls without fusion.
+def numpy_function(inputs, values):
+    """Compile a graph, or a list of them, to NumPy calls without fusion.
 
     There is nothing to wait for, where numba takes half a minute the first time it meets a kernel.
     Clipping, which is in every stationary kernel, has no NumPy function in PyTensor's table and
@@ -249,7 +250,7 @@ def _numpy_function(inputs, values):
     """
     clips = {
         v: pt.maximum(pt.minimum(v.owner.inputs[0], v.owner.inputs[2]), v.owner.inputs[1])
-        for v in ancestors([values])
+        for v in ancestors(values if isinstance(values, list) else [values])
         if v.owner is not None
         and isinstance(v.owner.op, Elemwise)
         and isinstance(v.owner.op.scalar_op, Clip)

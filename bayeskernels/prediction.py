@@ -19,26 +19,31 @@ from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, output_blocks
+from bayeskernels.regression_prediction import predict_targets
+from bayeskernels.regression_specification import RegressionSpecification
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     LatentClassifierSpecification,
+    LogisticSpecification,
     specification_of,
 )
 
 __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
-def predict(model, idata, X_new, *, progressbar=True):
-    """Predict the classes of new points by Bayesian model averaging.
+def predict(model, idata, X_new=None, *, progressbar=True):
+    """Predict the classes, or the targets, of new points by Bayesian model averaging.
 
     Parameters
     ----------
     model : pm.Model or PermutationPerceptron
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
-        Its posterior draws, from ``pm.sample``.
+        Its posterior draws, from ``pm.sample``; None where nothing is random, or the rest is known
+        in closed form.
     X_new : array_like of shape (n, p)
-        New inputs. For a precomputed kernel: kernel values with all m training points, (n, m).
+        New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
+        model without inputs takes none.
     progressbar : bool
         Whether to show progress; only kernels with random hyperparameters take long.
 
@@ -53,7 +58,8 @@ def predict(model, idata, X_new, *, progressbar=True):
         (size of the winning mean output divided by the square root of k(x, x), the number by which
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
-        have ``latent_sd``, the standard deviation of the output.
+        have ``latent_sd``, the standard deviation of the output. Regressions have only ``mean`` and
+        ``sd``, those of a new target, noise included.
 
     Examples
     --------
@@ -67,11 +73,17 @@ def predict(model, idata, X_new, *, progressbar=True):
     [-1, 1]
     """
     specification = specification_of(model)
+    if isinstance(specification, RegressionSpecification):
+        if specification.X is not None:
+            X_new = new_inputs(X_new, specification, column_names(model))
+        return predict_targets(specification, idata, X_new)
     X_new = new_inputs(X_new, specification, column_names(model))
     blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
     if isinstance(specification, GeneralizedKernelSpecification):
         variables = _link_prediction(blocks, n, specification.class_names, _probit)
+    elif isinstance(specification, LogisticSpecification):
+        variables = _link_prediction(blocks, n, specification.class_names, _logit)
     elif isinstance(specification, LatentClassifierSpecification):
         link = _link(specification, idata, X_new)
         variables = _link_prediction(blocks, n, specification.class_names, link)
@@ -121,6 +133,10 @@ def _link(specification, idata, X_new):
 
 def _probit(part, outputs):
     return ndtr(outputs)
+
+
+def _logit(part, outputs):
+    return expit(outputs)
 
 
 def _complete_hinge(part, outputs):
