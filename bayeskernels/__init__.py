@@ -17,6 +17,7 @@ from bayeskernels.flips import flip_probability
 from bayeskernels.laplace_approximation import LaplaceApproximation, laplace
 from bayeskernels.prediction import predict
 from bayeskernels.quadrature import GridPosterior, quadrature
+from bayeskernels.rbf_fitting import adaptation_ladder, fit_rbf_network
 from bayeskernels.rejection import rejection_curve
 from bayeskernels.specification import specification_of
 
@@ -27,10 +28,12 @@ __all__ = [
     "LaplaceApproximation",
     "active_learning",
     "active_sets",
+    "adaptation_ladder",
     "bayes_point",
     "data",
     "diagnostics",
     "distributions",
+    "fit_rbf_network",
     "flip_probability",
     "laplace",
     "linear_gaussian",

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayeskernels.linear_gaussian import EvidenceMaximum, SpectralRegression, linear_posterior
+from bayeskernels.rbf_units import RBFUnits, lower_factor
 
 __all__ = [
     "GaussianMeanSpecification",
     "LinearSpecification",
+    "RBFSpecification",
     "RegressionSpecification",
     "as_found_later",
 ]
@@ -153,3 +155,52 @@ class GaussianMeanSpecification(RegressionSpecification):
         precision = self.prior_sd**-2 + len(self.y) / variance
         mean = (self.prior_mean / self.prior_sd**2 + self.y.sum() / variance) / precision
         return mean[None], (1.0 / precision + variance)[None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RBFSpecification(RegressionSpecification):
+    """A network of Gaussian units.
+
+    Attributes
+    ----------
+    bias : bool
+        Whether the hidden layer has a constant.
+    centers, log_scale, shear, alpha, beta : SharedVariable or str
+        Centres, logarithms of the diagonals of the Cholesky factors and what lies below them,
+        precisions of weights and noise: the model's data, or the names of its posterior draws.
+    """
+
+    bias: bool
+    centers: object = field(repr=False)
+    log_scale: object = field(repr=False)
+    shear: object = field(repr=False)
+    alpha: object = field(repr=False)
+    beta: object = field(repr=False)
+
+    @property
+    def needed(self):
+        """All that the output layer depends on."""
+        names = ("centers", "log_scale", "shear", "alpha", "beta")
+        return {name: getattr(self, name) for name in names}
+
+    def features(self, centers, log_scale, shear, X):
+        """Hidden layer at inputs (n, p)."""
+        m, p = centers.shape
+        factors = np.broadcast_to(lower_factor(log_scale, shear), (m, p, p))
+        outputs = RBFUnits(centers, factors)(X)
+        return np.column_stack([np.ones(len(X)), outputs]) if self.bias else outputs
+
+    def moments(self, values, X_new):
+        """Mean and variance of new targets for each draw, the output layer integrated out."""
+        n_draws = max(len(v) for v in values.values())
+        mean, variance = np.empty((2, len(X_new), n_draws))
+        for s in range(n_draws):
+            at = {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
+            hidden = [
+                self.features(at["centers"], at["log_scale"], at["shear"], X)
+                for X in (self.X, X_new)
+            ]
+            posterior = linear_posterior(hidden[0], self.y, at["alpha"], at["beta"])
+            mean[:, s], sd = posterior.predict(hidden[1])
+            variance[:, s] = sd**2
+        return mean, variance

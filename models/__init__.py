@@ -8,6 +8,7 @@ from bayeskernels.models.generalized_kernel_model import generalized_kernel_mode
 from bayeskernels.models.gp_probit import gp_probit
 from bayeskernels.models.label_noise_classifier import label_noise_classifier
 from bayeskernels.models.logistic_regression import logistic_regression
+from bayeskernels.models.rbf_network import rbf_network
 from bayeskernels.models.sparse_gp_classifier import sparse_gp_classifier
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "label_noise_classifier",
     "logistic_regression",
     "mean_evolution",
+    "rbf_network",
     "sparse_gp_classifier",
 ]
