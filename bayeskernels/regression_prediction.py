@@ -5,7 +5,22 @@ import xarray as xr
 
 from bayeskernels.outputs import posterior_draws
 
-__all__ = ["predict_targets"]
+__all__ = ["moments_by_draw", "predict_targets"]
+
+
+def moments_by_draw(specification, idata, X_new):
+    """Mean and variance of new targets for each draw, arrays of shape (n_new, n_draws).
+
+    Draws of all chains come one after the other; where nothing is random there is one.
+    """
+    values = {}
+    for name, source in specification.needed.items():
+        if hasattr(source, "get_value"):
+            values[name] = np.asarray(source.get_value(), dtype=float)[None]
+        else:
+            draws = posterior_draws(idata, source)
+            values[name] = draws.reshape(-1, *draws.shape[2:])
+    return specification.moments(values, X_new)
 
 
 def predict_targets(specification, idata, X_new):
@@ -26,14 +41,7 @@ def predict_targets(specification, idata, X_new):
     xarray.Dataset
         With the dim ``obs_new``: ``mean`` and ``sd`` of a new target, noise included.
     """
-    values = {}
-    for name, source in specification.needed.items():
-        if hasattr(source, "get_value"):
-            values[name] = np.asarray(source.get_value(), dtype=float)[None]
-        else:
-            draws = posterior_draws(idata, source)
-            values[name] = draws.reshape(-1, *draws.shape[2:])
-    mean, variance = specification.moments(values, X_new)
+    mean, variance = moments_by_draw(specification, idata, X_new)
     # Variance of a mixture: the mean of the variances and the variance of the means.
     total = variance.mean(axis=1) + mean.var(axis=1)
     return xr.Dataset(

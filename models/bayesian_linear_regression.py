@@ -1,18 +1,11 @@
 """Bayesian linear regression with precisions that are fixed, found by evidence, or sampled."""
 
 import pymc as pm
-import pytensor.tensor as pt
 
 from bayeskernels.basis import as_basis
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.linear_gaussian import maximize_evidence
-from bayeskernels.models.linear_model import (
-    ALPHA_PRIOR,
-    BETA_PRIOR,
-    add_features,
-    add_precision,
-    check_precision,
-)
+from bayeskernels.models.linear_model import add_features, add_linear_targets, check_precision
 from bayeskernels.regression_specification import LinearSpecification, as_found_later
 from bayeskernels.specification import attach_specification, refuse_second_specification
 
@@ -99,16 +92,7 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
     refuse_second_specification(model)
     with model:
         features = add_features(model, X, columns, basis)
-        alpha = add_precision("alpha", alpha, ALPHA_PRIOR, pm.Gamma)
-        beta = add_precision("beta", beta, BETA_PRIOR, pm.Gamma)
-        observed = pm.Data("y_data", y)
-        if marginal:
-            n = features.shape[0]
-            covariance = pt.dot(features, features.T) / alpha + pt.eye(n) / beta
-            pm.MvNormal("y", pt.zeros(n), cov=covariance, observed=observed, dims="obs")
-        else:
-            w = pm.Normal("w", 0.0, tau=alpha, dims="basis")
-            pm.Normal("y", pt.dot(features, w), tau=beta, observed=observed, dims="obs")
+        alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
         attach_specification(
             model,
             LinearSpecification(

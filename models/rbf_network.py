@@ -7,12 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayeskernels.inputs import as_inputs, as_targets
-from bayeskernels.models.linear_model import (
-    ALPHA_PRIOR,
-    BETA_PRIOR,
-    add_precision,
-    check_precision,
-)
+from bayeskernels.models.linear_model import add_linear_targets, check_precision
 from bayeskernels.rbf_fitting import check_adaptation
 from bayeskernels.rbf_units import as_units
 from bayeskernels.regression_specification import RBFSpecification, as_found_later
@@ -131,16 +126,7 @@ def rbf_network(
         # One column has no shear: nothing there to be random.
         shear = _unknown("shear", start_shear, shear_sd, moves and p > 1, (*of_metric, "pair"))
         features = _hidden(inputs, centers, log_scale, shear, p, bias)
-        alpha = add_precision("alpha", alpha, ALPHA_PRIOR, pm.Gamma)
-        beta = add_precision("beta", beta, BETA_PRIOR, pm.Gamma)
-        observed = pm.Data("y_data", y)
-        if marginal:
-            n = features.shape[0]
-            covariance = pt.dot(features, features.T) / alpha + pt.eye(n) / beta
-            pm.MvNormal("y", pt.zeros(n), cov=covariance, observed=observed, dims="obs")
-        else:
-            w = pm.Normal("w", 0.0, tau=alpha, dims="basis")
-            pm.Normal("y", pt.dot(features, w), tau=beta, observed=observed, dims="obs")
+        alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
         attach_specification(
             model,
             RBFSpecification(

@@ -5,10 +5,10 @@ import xarray as xr
 
 from bayeskernels.laplace_approximation import laplace
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
-from bayeskernels.outputs import posterior_draws
 from bayeskernels.plots.style import INK, SERIES_COLORS
 from bayeskernels.prediction import predict
 from bayeskernels.quadrature import quadrature
+from bayeskernels.regression_prediction import moments_by_draw
 from bayeskernels.specification import specification_of
 from bayeskernels.zoo.bayes_point import overlapping_moons
 from bayeskernels.zoo.figures import FigureOf, ranks, traces
@@ -43,13 +43,7 @@ def noisy_wave():
 
 def monitor_regression(model, idata, problem):
     """Conditional means at some test points as ``output``, and the scalar unknowns."""
-    specification = specification_of(model)
-    values = {}
-    for name, source in specification.needed.items():
-        is_data = hasattr(source, "get_value")
-        draws = source.get_value()[None, None] if is_data else posterior_draws(idata, source)
-        values[name] = draws.reshape(-1, *draws.shape[2:])
-    mean, _ = specification.moments(values, problem.X_test[:10])
+    mean, _ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
     posterior = idata["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})
