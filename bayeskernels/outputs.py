@@ -19,6 +19,7 @@ from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     GroupedKernelSpecification,
     LatentClassifierSpecification,
+    LogisticSpecification,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "flip_rates",
     "noise_deviations",
     "output_blocks",
+    "posterior_draws",
 ]
 
 #: Size of a block of outputs: large enough for BLAS to run at full speed, small enough for caches.
@@ -76,22 +78,26 @@ def drawn_classifiers(specification, idata):
         return _drawn_groups(specification, idata)
     if isinstance(specification, LatentClassifierSpecification):
         return _drawn_latents(specification, idata)
+    if isinstance(specification, LogisticSpecification):
+        w = posterior_draws(idata, f"{specification.prefix}w")
+        _check_draws(w, (specification.rank,), specification)
+        return w, specification.feature_map
     if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
-        alpha = _posterior(idata, "alpha")
+        alpha = posterior_draws(idata, "alpha")
         support = idata["posterior"]["support"].values
         _check_draws(alpha, (*alpha.shape[2:-1], len(support)), specification)
         kernel = specification.kernel
         points = support if kernel.is_precomputed else specification.X[support]
         return alpha, KernelExpansion(kernel, points)
-    w = _posterior(idata, f"{specification.prefix}w")
+    w = posterior_draws(idata, f"{specification.prefix}w")
     _check_draws(w, (*w.shape[2:-1], specification.rank), specification)
     return w, specification.feature_map
 
 
 def _drawn_expansions(specification, idata):
     """Coefficients of all points that any draw uses, and the offset as the last one."""
-    beta = _posterior(idata, f"{specification.prefix}beta")
-    u = _posterior(idata, f"{specification.prefix}u")
+    beta = posterior_draws(idata, f"{specification.prefix}beta")
+    u = posterior_draws(idata, f"{specification.prefix}u")
     if beta.shape[-1] != len(specification.X):
         raise ValueError(
             f"idata holds coefficients of {beta.shape[-1]} points, the model has "
@@ -108,8 +114,8 @@ def _drawn_expansions(specification, idata):
 
 def _drawn_groups(specification, idata):
     """Coefficients by class of all points that any draw uses with a kernel, and the offsets."""
-    beta = _posterior(idata, f"{specification.prefix}beta")
-    u = _posterior(idata, f"{specification.prefix}u")
+    beta = posterior_draws(idata, f"{specification.prefix}beta")
+    u = posterior_draws(idata, f"{specification.prefix}u")
     expected = (
         *((len(specification.kernels),) if specification.by_kernel else ()),
         len(specification.X),
@@ -147,11 +153,11 @@ class _SideBySide:
 
 def _drawn_latents(specification, idata):
     """Coordinates of the drawn functions, and the offset as the last one."""
-    w = _posterior(idata, f"{specification.prefix}w")
+    w = posterior_draws(idata, f"{specification.prefix}w")
     _check_draws(w, (specification.rank,), specification)
     if specification.feature_map is None:
         return w, None
-    u = _posterior(idata, f"{specification.prefix}u")
+    u = posterior_draws(idata, f"{specification.prefix}u")
     return np.concatenate([w, u[..., None]], axis=-1), _WithOffset(specification.feature_map)
 
 
@@ -187,7 +193,7 @@ def flip_rates(specification, idata):
     """Flip rates of the negative and the positive class, each a number or an array by draw."""
     if specification.noise is not None:
         return specification.noise
-    noise = _posterior(idata, f"{specification.prefix}noise")
+    noise = posterior_draws(idata, f"{specification.prefix}noise")
     if noise.ndim == 2:
         return noise.ravel(), noise.ravel()
     return noise[..., 0].ravel(), noise[..., 1].ravel()
@@ -198,10 +204,11 @@ def fitc_precisions(specification, idata):
     g = specification.fitc_precision
     if hasattr(g, "get_value"):
         return np.asarray(g.get_value())
-    return _posterior(idata, g).ravel()
+    return posterior_draws(idata, g).ravel()
 
 
-def _posterior(idata, name):
+def posterior_draws(idata, name):
+    """Draws of a variable, shape (n_chains, n_draws, ...)."""
     if idata is None:
         raise ValueError(
             "This model has random variables: idata, the result of pm.sample, is needed."
@@ -261,7 +268,7 @@ def _outputs_draw_by_draw(specification, idata, X, progressbar):
     """Outputs under each draw's own kernel, shape (n, n_draws) or (n, n_draws, n_classes)."""
     X = specification.X if X is None else X
     evaluate, names = _compile_outputs(specification)
-    draws = [_posterior(idata, name) for name in names]
+    draws = [posterior_draws(idata, name) for name in names]
     draws = [values.reshape(-1, *values.shape[2:]) for values in draws]
     by_class = () if specification.n_classes == 2 else (specification.n_classes,)
     outputs = np.empty((len(X), len(draws[0]), *by_class))
@@ -281,7 +288,7 @@ def _expansions_draw_by_draw(specification, idata, w, X, progressbar):
     X = specification.X if X is None else X
     family = specification.family
     w = w.reshape(-1, w.shape[-1])
-    theta = [_posterior(idata, name).reshape(len(w), -1) for name in family.names]
+    theta = [posterior_draws(idata, name).reshape(len(w), -1) for name in family.names]
     theta = np.concatenate(theta, axis=1)
     outputs = np.empty((len(X), len(w)))
     with (
@@ -301,7 +308,7 @@ def noise_deviations(specification, idata):
     """Standard deviation of a regression's noise: of each draw, or the number it is fixed at."""
     if specification.noise_data is not None:
         return float(specification.noise_data.get_value())
-    return _posterior(idata, f"{specification.prefix}noise").ravel()
+    return posterior_draws(idata, f"{specification.prefix}noise").ravel()
 
 
 def _compile_outputs(specification):

@@ -22,17 +22,20 @@ from bayeskernels.gp.specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, noise_deviations, output_blocks
+from bayeskernels.regression_prediction import predict_targets
+from bayeskernels.regression_specification import RegressionSpecification
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     GroupedKernelSpecification,
     LatentClassifierSpecification,
+    LogisticSpecification,
     specification_of,
 )
 
 __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
-def predict(model, idata, X_new, *, progressbar=True):
+def predict(model, idata, X_new=None, *, progressbar=True):
     """Predict the classes, or the targets, of new points by Bayesian model averaging.
 
     Parameters
@@ -40,10 +43,12 @@ def predict(model, idata, X_new, *, progressbar=True):
     model : pm.Model or PermutationPerceptron
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
-        Its posterior draws, from ``pm.sample``. For a Gaussian process also the result of
-        :func:`bayeskernels.gp.maximise_evidence`, or None where nothing is random.
+        Its posterior draws, from ``pm.sample``; None where nothing is random, or the rest is known
+        in closed form. For a Gaussian process also the result of
+        :func:`bayeskernels.gp.maximise_evidence`.
     X_new : array_like of shape (n, p)
-        New inputs. For a precomputed kernel: kernel values with all m training points, (n, m).
+        New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
+        model without inputs takes none.
     progressbar : bool
         Whether to show progress; only kernels with random hyperparameters take long.
 
@@ -59,10 +64,8 @@ def predict(model, idata, X_new, *, progressbar=True):
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
         have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
-        ``sd`` of a new target, noise included, and ``latent_sd`` instead of all these.
-
-        Of a Gaussian-process regression: ``mean``, ``sd`` (standard deviation of a new target,
-        noise included) and ``latent_sd`` (of the function), all of them averaged over the draws.
+        ``sd`` of a new target, noise included, and where the function is uncertain by itself
+        ``latent_sd``, instead of all these.
 
     Examples
     --------
@@ -76,6 +79,10 @@ def predict(model, idata, X_new, *, progressbar=True):
     [-1, 1]
     """
     specification = specification_of(model)
+    if isinstance(specification, RegressionSpecification):
+        if specification.X is not None:
+            X_new = new_inputs(X_new, specification, column_names(model))
+        return predict_targets(specification, idata, X_new)
     X_new = new_inputs(X_new, specification, column_names(model))
     if isinstance(specification, GaussianProcessSpecification):
         return predict_process(model, idata, X_new, progressbar=progressbar)
@@ -90,6 +97,8 @@ def predict(model, idata, X_new, *, progressbar=True):
     elif isinstance(specification, GroupedKernelSpecification):
         predict_link = _class_prediction if specification.by_class else _link_prediction
         variables = predict_link(blocks, n, specification.class_names, _probit)
+    elif isinstance(specification, LogisticSpecification):
+        variables = _link_prediction(blocks, n, specification.class_names, _logistic)
     elif isinstance(specification, LatentClassifierSpecification):
         link = _link(specification, idata, X_new)
         variables = _link_prediction(blocks, n, specification.class_names, link)

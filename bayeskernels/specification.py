@@ -18,6 +18,7 @@ __all__ = [
     "GeneralizedKernelSpecification",
     "GroupedKernelSpecification",
     "LatentClassifierSpecification",
+    "LogisticSpecification",
     "ModelSpecification",
     "SmoothSpecification",
     "attach_specification",
@@ -223,6 +224,24 @@ class LatentClassifierSpecification(SmoothSpecification):
     def rank(self):
         """Number of coordinates of w."""
         return len(self.X) if self.feature_map is None else self.feature_map.rank
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogisticSpecification(SmoothSpecification):
+    """Logistic regression of two classes: f(x) = <w, phi(x)> are log odds.
+
+    Attributes
+    ----------
+    feature_map : Basis
+        The basis functions phi.
+    """
+
+    feature_map: object = field(repr=False)
+
+    @property
+    def rank(self):
+        """Number of weights."""
+        return len(self.feature_map.names)
 
 
 def refuse_second_specification(model):

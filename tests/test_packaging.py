@@ -14,7 +14,9 @@ FOLDERS = {"bayeskernels": ROOT / "bayeskernels"} | {
 # Nothing on a lower storey knows one above it; what is not named here is a tool on the top one.
 GROUND = (
     "data distributions features gp gram hard_margin inputs kernel_columns kernels sources "
-    "specification version_space"
+    "specification version_space "
+    "basis linear_gaussian rbf_fitting rbf_units regression_specification unconstrained "
+    "variable_projection"
 )
 STOREYS = {f"bayeskernels.{name}": 0 for name in GROUND.split()} | {
     "bayeskernels.samplers": 1,

@@ -89,6 +89,21 @@ def test_kernel_gibbs_is_really_used():
 
 
 @pytest.mark.slow
+def test_regressions_run_and_are_reported():
+    from bayeskernels.zoo.report import render_report
+
+    linear = run_entry(find_entry("bayesian-linear-regression"), draws=100, chains=2)
+    network = run_entry(find_entry("rbf-network"), draws=100, chains=2)
+    # Noise of variance 0.02 on targets of variance 0.75: 0.03 is the best there is.
+    assert 0.02 < network.test_error < 0.1
+    assert network.test_error < linear.test_error
+    assert linear.log_evidence_mcse == 0.0
+    assert linear.watched["output"].dims == ("chain", "draw", "point")
+    assert {"alpha", "beta"} <= set(linear.watched)
+    assert "Mean and band" in render_report([linear, network], random_seed=1)
+
+
+@pytest.mark.slow
 def test_random_kernel_width_runs():
     result = run_entry(find_entry("label-noise-kernel-width"), draws=100, chains=2)
     assert result.test_error < 0.2

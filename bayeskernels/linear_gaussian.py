@@ -1,0 +1,353 @@
+r"""Linear regression with Gaussian weights and Gaussian noise, in closed form (LEC, parts 2 and 3).
+
+With features Phi (n x M), weights :math:`w \sim N(0, \alpha^{-1} I)` and targets
+:math:`t \sim N(\Phi w, \beta^{-1} I)` everything is Gaussian. The *primal* form works with the
+M x M matrix :math:`A = \alpha I + \beta \Phi^T \Phi`, the *dual* with the n x n covariance of the
+targets, :math:`C = \beta^{-1} I + \alpha^{-1} \Phi \Phi^T`, that is with the kernel
+:math:`k(x, x') = \phi(x)^T \phi(x') / \alpha`. They give the same numbers; one chooses the smaller
+matrix. The weights' mean is the ridge solution with :math:`\lambda = \alpha / \beta`.
+
+The precisions alpha and beta themselves may be set by maximising the evidence
+:math:`p(t) = N(t \mid 0, C)` (type-II maximum likelihood).
+"""
+
+import logging
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize
+
+__all__ = [
+    "EvidenceMaximum",
+    "LinearPosterior",
+    "SpectralRegression",
+    "linear_posterior",
+    "maximize_evidence",
+]
+
+_log = logging.getLogger(__name__)
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+#: Logarithms of precisions beyond which a maximum counts as infinitely far away.
+BOUND = 25.0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPosterior:
+    """Posterior of the weights for fixed precisions.
+
+    Attributes
+    ----------
+    mean : array of shape (M,)
+    covariance : array of shape (M, M)
+    log_evidence : float
+        log N(t | 0, C).
+    alpha, beta : float
+        Precisions of the weights and of the noise.
+    """
+
+    mean: np.ndarray = field(repr=False)
+    covariance: np.ndarray = field(repr=False)
+    log_evidence: float
+    alpha: float
+    beta: float
+
+    @property
+    def effective_weights(self):
+        """Number of weights that the data determine, MacKay's gamma: M - alpha tr(covariance)."""
+        return float(len(self.mean) - self.alpha * np.trace(self.covariance))
+
+    def predict(self, features):
+        """Mean and standard deviation of new targets, noise included, at features (n_new, M)."""
+        variance = 1.0 / self.beta + np.einsum(
+            "ij,jk,ik->i", features, self.covariance, features, optimize=True
+        )
+        return features @ self.mean, np.sqrt(variance)
+
+
+def linear_posterior(features, targets, alpha, beta, *, form="auto"):
+    r"""Posterior of the weights of a linear model and the evidence, for fixed precisions.
+
+    Parameters
+    ----------
+    features : array of shape (n, M)
+        Phi, the basis functions at the data.
+    targets : array of shape (n,)
+    alpha, beta : float
+        Precision of the weights' prior and of the noise.
+    form : {"auto", "primal", "dual"}
+        Which matrix to factor: M x M, n x n, or the smaller.
+
+    Returns
+    -------
+    LinearPosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> features = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> targets = np.array([1.0, 2.0, 2.9])
+    >>> primal = linear_posterior(features, targets, 0.1, 10.0, form="primal")
+    >>> dual = linear_posterior(features, targets, 0.1, 10.0, form="dual")
+    >>> bool(np.allclose(primal.mean, dual.mean, atol=1e-12)), primal.mean.round(3).tolist()
+    (True, [1.013, 0.95])
+    """
+    features, targets = _check(features, targets)
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    if form not in ("auto", "primal", "dual"):
+        raise ValueError(f'form must be "auto", "primal" or "dual", got {form!r}.')
+    n, m = features.shape
+    if form == "primal" or (form == "auto" and m <= n):
+        mean, covariance, log_evidence = _primal(features, targets, alpha, beta)
+    else:
+        mean, covariance, log_evidence = _dual(features, targets, alpha, beta)
+    return LinearPosterior(mean, covariance, float(log_evidence), float(alpha), float(beta))
+
+
+def _primal(features, targets, alpha, beta):
+    """Bishop (2006), equations (3.53), (3.54) and (3.86)."""
+    n, m = features.shape
+    precision = alpha * np.eye(m) + beta * features.T @ features
+    factor = scipy.linalg.cho_factor(precision, lower=True)
+    mean = beta * scipy.linalg.cho_solve(factor, features.T @ targets)
+    misfit = beta * np.sum((targets - features @ mean) ** 2) + alpha * mean @ mean
+    log_evidence = (
+        0.5 * m * math.log(alpha)
+        + 0.5 * n * math.log(beta)
+        - 0.5 * misfit
+        - np.log(np.diag(factor[0])).sum()
+        - 0.5 * n * _LOG_2PI
+    )
+    return mean, scipy.linalg.cho_solve(factor, np.eye(m)), log_evidence
+
+
+def _dual(features, targets, alpha, beta):
+    """Kernel form: a = C^-1 t, w = Phi' a / alpha (LEC, "Dual representation")."""
+    n, m = features.shape
+    covariance = features @ features.T / alpha + np.eye(n) / beta
+    factor = scipy.linalg.cho_factor(covariance, lower=True)
+    a = scipy.linalg.cho_solve(factor, targets)
+    log_evidence = -0.5 * targets @ a - np.log(np.diag(factor[0])).sum() - 0.5 * n * _LOG_2PI
+    half = scipy.linalg.solve_triangular(factor[0], features, lower=True) / alpha
+    return features.T @ a / alpha, np.eye(m) / alpha - half.T @ half, log_evidence
+
+
+class SpectralRegression:
+    r"""A linear model by the singular values of its features: any number of precisions is cheap.
+
+    With :math:`\Phi = U S V^T` evidence, its gradient and predictions for given alpha and beta cost
+    O(r) once U't is known; all draws of alpha and beta are one matrix product.
+
+    Parameters
+    ----------
+    features : array of shape (n, M)
+    targets : array of shape (n,)
+    """
+
+    def __init__(self, features, targets):
+        features, targets = _check(features, targets)
+        self.n, self.m = features.shape
+        u, self.singular, self.vt = np.linalg.svd(features, full_matrices=False)
+        self.projected = u.T @ targets
+        # What no weights can explain; not by subtraction of squares, which loses digits.
+        self.rest = float(np.sum((targets - u @ self.projected) ** 2))
+
+    def log_evidence(self, log_alpha, log_beta):
+        """Logarithm of the evidence and its gradient by the logarithms of alpha and beta."""
+        alpha, beta = math.exp(log_alpha), math.exp(log_beta)
+        squares = self.singular**2
+        damped = alpha + beta * squares
+        # t'C^-1 t, by directions: 1 / (1/beta + s^2/alpha) = alpha beta / (alpha + beta s^2).
+        fitted = alpha * beta * np.sum(self.projected**2 / damped)
+        value = 0.5 * (
+            self.n * (log_beta - _LOG_2PI)
+            + len(squares) * log_alpha
+            - np.log(damped).sum()
+            - fitted
+            - beta * self.rest
+        )
+        gamma = np.sum(beta * squares / damped)
+        weight_norm = np.sum((beta * self.singular * self.projected / damped) ** 2)
+        error = np.sum((alpha * self.projected / damped) ** 2) + self.rest
+        gradient = 0.5 * np.array([gamma - alpha * weight_norm, self.n - gamma - beta * error])
+        return float(value), gradient
+
+    def fixed_point(self, log_alpha, log_beta):
+        """MacKay's update: alpha = gamma / |w|^2, beta = (n - gamma) / |t - Phi w|^2."""
+        alpha, beta = math.exp(log_alpha), math.exp(log_beta)
+        damped = alpha + beta * self.singular**2
+        gamma = np.sum(beta * self.singular**2 / damped)
+        weight_norm = np.sum((beta * self.singular * self.projected / damped) ** 2)
+        error = np.sum((alpha * self.projected / damped) ** 2) + self.rest
+        return gamma / weight_norm, (self.n - gamma) / error
+
+    def predict(self, features, alpha, beta):
+        """Mean and variance of new targets for many precisions at once.
+
+        Parameters
+        ----------
+        features : array of shape (n_new, M)
+        alpha, beta : array of shape (n_draws,)
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n_new, n_draws)
+            Variances include the noise.
+        """
+        along = features @ self.vt.T
+        damped = alpha + beta * self.singular[:, None] ** 2
+        mean = along @ (beta * (self.singular * self.projected)[:, None] / damped)
+        outside = np.maximum(np.sum(features**2, axis=1) - np.sum(along**2, axis=1), 0.0)
+        variance = along**2 @ (1.0 / damped) + outside[:, None] / alpha + 1.0 / beta
+        return mean, variance
+
+
+@dataclass(frozen=True)
+class EvidenceMaximum:
+    """Precisions that maximise the evidence: the result of :func:`maximize_evidence`.
+
+    Attributes
+    ----------
+    alpha, beta : float
+    log_evidence : float
+    gradient : tuple of float
+        Of the log evidence by log alpha and log beta at the end; those that were fixed are NaN.
+    n_iterations : int
+    converged : bool
+        False where the search was cut short, or the maximum lies at zero or infinity: at alpha
+        infinite the data want no weights at all, at beta infinite the features explain them fully.
+    """
+
+    alpha: float
+    beta: float
+    log_evidence: float
+    gradient: tuple[float, float]
+    n_iterations: int
+    converged: bool
+
+
+def maximize_evidence(
+    features, targets, *, alpha=None, beta=None, method="gradient", max_iterations=1000
+):
+    """Set the precisions of a linear model by maximising its evidence (type-II maximum likelihood).
+
+    Parameters
+    ----------
+    features : array of shape (n, M)
+    targets : array of shape (n,)
+    alpha, beta : float, optional
+        A number fixes a precision; by default it is found.
+    method : {"gradient", "fixed_point"}
+        BFGS on the logarithms of the precisions, from several starts; or MacKay's fixed point
+        from one.
+    max_iterations : int
+
+    Returns
+    -------
+    EvidenceMaximum
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> features = rng.normal(size=(200, 5))
+    >>> targets = features @ rng.normal(size=5) + 0.5 * rng.normal(size=200)
+    >>> best = maximize_evidence(features, targets)
+    >>> best.converged, round(best.beta**-0.5, 1)
+    (True, 0.5)
+    """
+    if method not in ("gradient", "fixed_point"):
+        raise ValueError(f'method must be "gradient" or "fixed_point", got {method!r}.')
+    features, targets = _check(features, targets)
+    if not np.any(targets):
+        raise ValueError("All targets are zero: the evidence grows without bound.")
+    model = SpectralRegression(features, targets)
+    fixed = [math.log(p) if p is not None else None for p in (alpha, beta)]
+    # Start where half of the variance is noise and the weights explain the other half.
+    variance = np.mean(targets**2)
+    scale = np.mean(np.sum(features**2, axis=1))
+    centre = np.array([math.log(2.0 * scale / variance), math.log(2.0 / variance)])
+    if method == "fixed_point":
+        x, n_iterations = _iterate(model, centre, fixed, max_iterations)
+    else:
+        x, n_iterations = _climb(model, centre, fixed, max_iterations)
+    value, gradient = model.log_evidence(*x)
+    free = [k for k in (0, 1) if fixed[k] is None]
+    inside = all(abs(x[k] - centre[k]) < BOUND - 1e-6 for k in free)
+    converged = bool(inside and np.abs(gradient[free]).max(initial=0.0) < 1e-4 * max(1, model.n))
+    if not converged:
+        _log.warning(
+            "The evidence has no maximum within reach: alpha = %.3g, beta = %.3g at the end.",
+            *np.exp(x),
+        )
+    gradient[[k for k in (0, 1) if fixed[k] is not None]] = np.nan
+    return EvidenceMaximum(
+        alpha=float(np.exp(x[0])),
+        beta=float(np.exp(x[1])),
+        log_evidence=value,
+        gradient=(float(gradient[0]), float(gradient[1])),
+        n_iterations=n_iterations,
+        converged=converged,
+    )
+
+
+def _iterate(model, centre, fixed, max_iterations):
+    is_free = np.array([value is None for value in fixed])
+    known = np.array([0.0 if value is None else value for value in fixed])
+    x = np.where(is_free, centre, known)
+    n_iterations, change = 0, np.inf
+    while n_iterations < max_iterations and change > 1e-12:
+        with np.errstate(divide="ignore"):
+            update = np.clip(np.log(model.fixed_point(*x)), centre - BOUND, centre + BOUND)
+        previous, x = x, np.where(is_free, update, known)
+        change = np.abs(x - previous).max()
+        n_iterations += 1
+    return x, n_iterations
+
+
+def _climb(model, centre, fixed, max_iterations):
+    free = [k for k in (0, 1) if fixed[k] is None]
+    whole = np.array([c if f is None else f for c, f in zip(centre, fixed, strict=True)])
+    if not free:
+        return whole, 0
+
+    def objective(part):
+        whole[free] = part
+        value, gradient = model.log_evidence(*whole)
+        return -value, -gradient[free]
+
+    bounds = [(centre[k] - BOUND, centre[k] + BOUND) for k in free]
+    options = {"maxiter": max_iterations, "ftol": 1e-15, "gtol": 1e-9}
+    # The evidence can have two maxima, one of which takes everything for noise.
+    results = [
+        minimize(
+            objective,
+            (centre + shift)[free],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=options,
+        )
+        for shift in (np.zeros(2), np.array([-4.0, 4.0]), np.array([4.0, -1.0]))
+    ]
+    best = min(results, key=lambda result: result.fun)
+    whole[free] = best.x
+    return whole, sum(result.nit for result in results)
+
+
+def _check(features, targets):
+    features = np.asarray(features, dtype=np.float64)
+    targets = np.asarray(targets, dtype=np.float64)
+    if features.ndim != 2 or targets.shape != (len(features),):
+        raise ValueError(
+            "Expected features of the shape (n, M) and targets of the shape (n,), got "
+            f"{features.shape} and {targets.shape}."
+        )
+    if not (np.isfinite(features).all() and np.isfinite(targets).all()):
+        raise ValueError("Features and targets must be finite.")
+    return features, targets

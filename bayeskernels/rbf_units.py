@@ -1,0 +1,217 @@
+r"""Radial basis functions with centres and metrics of their own, and their derivatives.
+
+A unit is :math:`\phi(x) = \exp(-\tfrac12 (x - c)^T D (x - c))` with a positive definite metric D.
+As the lecture says (LEC, part 1), gradient steps on D can make it indefinite; on its Cholesky
+factor L, with :math:`D = L L^T` and the logarithms of L's diagonal as parameters, they cannot.
+"""
+
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+
+__all__ = ["ADAPTATIONS", "RBFUnits", "UnitParameters", "as_units", "lower_factor"]
+
+#: What may be adapted: the steps of the lecture's ladder.
+ADAPTATIONS = ("none", "centers", "metric", "all")
+
+#: Logarithms of scales stay within these bounds, so that nothing overflows.
+LOG_BOUND = 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class RBFUnits:
+    """Gaussian units.
+
+    Attributes
+    ----------
+    centers : array of shape (M, p)
+    factors : array of shape (M, p, p)
+        Lower triangular Cholesky factors of the metrics.
+    """
+
+    centers: np.ndarray = field(repr=False)
+    factors: np.ndarray = field(repr=False)
+
+    @property
+    def metrics(self):
+        """The metrics D = L L', shape (M, p, p)."""
+        return self.factors @ np.swapaxes(self.factors, 1, 2)
+
+    def __len__(self):
+        return len(self.centers)
+
+    def __call__(self, X):
+        """Outputs of the units at inputs (n, p): shape (n, M)."""
+        return self.parts(X)[2]
+
+    def parts(self, X):
+        """Differences x - c, the same in the coordinates L'(x - c), and the outputs."""
+        differences = X[:, None, :] - self.centers
+        scaled = np.einsum("nmi,mij->nmj", differences, self.factors)
+        return differences, scaled, np.exp(-0.5 * np.sum(scaled**2, axis=2))
+
+
+def lower_factor(log_scale, shear):
+    """Cholesky factors from logarithms of their diagonals and from what lies below.
+
+    Parameters
+    ----------
+    log_scale : array of shape (..., p)
+    shear : array of shape (..., p (p - 1) / 2)
+
+    Returns
+    -------
+    array of shape (..., p, p)
+    """
+    p = log_scale.shape[-1]
+    factors = np.zeros((*log_scale.shape, p))
+    rows, columns = np.tril_indices(p, -1)
+    factors[..., rows, columns] = shear
+    factors[..., np.arange(p), np.arange(p)] = np.exp(np.clip(log_scale, -LOG_BOUND, LOG_BOUND))
+    return factors
+
+
+class UnitParameters:
+    """Units as a function of one vector theta, with the derivatives of their outputs.
+
+    Parameters
+    ----------
+    start : RBFUnits
+        What is not adapted stays as it is there.
+    adapt : {"none", "centers", "metric", "all"}
+    shared : bool
+        Whether all units have the same metric.
+    """
+
+    def __init__(self, start, adapt, *, shared=False):
+        self.start = start
+        self.moves_centers = adapt in ("centers", "all")
+        self.moves_metric = adapt in ("metric", "all")
+        self.shared = shared
+        self.m, self.p = start.centers.shape
+        self._below = np.tril_indices(self.p, -1)
+
+    @property
+    def initial(self):
+        """The vector theta of the start."""
+        parts = []
+        if self.moves_centers:
+            parts.append(self.start.centers.ravel())
+        if self.moves_metric:
+            factors = self.start.factors[:1] if self.shared else self.start.factors
+            diagonal = np.log(np.diagonal(factors, axis1=1, axis2=2))
+            below = factors[:, self._below[0], self._below[1]]
+            parts.append(np.hstack([diagonal, below]).ravel())
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def units(self, theta):
+        """Units at a vector theta."""
+        centers, factors = self.start.centers, self.start.factors
+        used = 0
+        if self.moves_centers:
+            used = self.m * self.p
+            centers = theta[:used].reshape(self.m, self.p)
+        if self.moves_metric:
+            rest = theta[used:].reshape(1 if self.shared else self.m, -1)
+            factors = lower_factor(rest[:, : self.p], rest[:, self.p :])
+            factors = np.broadcast_to(factors, (self.m, self.p, self.p))
+        return RBFUnits(centers, factors)
+
+    def derivatives(self, units, X):
+        """Derivatives of the outputs, as if every unit had parameters of its own.
+
+        Parameters
+        ----------
+        units : RBFUnits
+        X : array of shape (n, p)
+
+        Returns
+        -------
+        derivatives : array of shape (n, k)
+            Of the output of one unit each.
+        which : array of int, shape (k,)
+            Which unit.
+        """
+        differences, scaled, outputs = units.parts(X)
+        parts = []
+        if self.moves_centers:
+            parts.append(outputs[..., None] * np.einsum("mij,nmj->nmi", units.factors, scaled))
+        if self.moves_metric:
+            rows = np.concatenate([np.arange(self.p), self._below[0]])
+            columns = np.concatenate([np.arange(self.p), self._below[1]])
+            by_entry = -outputs[..., None] * differences[..., rows] * scaled[..., columns]
+            # By the logarithm of a diagonal entry.
+            by_entry[..., : self.p] *= np.diagonal(units.factors, axis1=1, axis2=2)
+            parts.append(by_entry)
+        which = [np.repeat(np.arange(self.m), part.shape[2]) for part in parts]
+        return np.hstack([part.reshape(len(X), -1) for part in parts]), np.concatenate(which)
+
+    def gather(self, by_unit):
+        """Add up the columns of what belongs to a metric that all units share."""
+        if not (self.shared and self.moves_metric):
+            return by_unit
+        used = self.m * self.p if self.moves_centers else 0
+        metric = by_unit[..., used:].reshape(*by_unit.shape[:-1], self.m, -1).sum(axis=-2)
+        return np.concatenate([by_unit[..., :used], metric], axis=-1)
+
+
+def as_units(X, centers, width):
+    """Interpret the arguments ``centers`` and ``width``.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+    centers : int, array of shape (M, p), or RBFUnits
+        A number stands for so many centres by k-means; units are taken as they are.
+    width : float or None
+        Standard deviation of a unit; by default the mean distance of a centre to its nearest
+        neighbour.
+
+    Returns
+    -------
+    RBFUnits
+    """
+    if isinstance(centers, RBFUnits):
+        if width is not None:
+            raise ValueError("Units have metrics already: leave width out.")
+        if centers.centers.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"The units have {centers.centers.shape[1]} columns, X has {X.shape[1]}."
+            )
+        return centers
+    if isinstance(centers, Integral) and not isinstance(centers, bool):
+        n_distinct = len(np.unique(X, axis=0))
+        if not 1 <= centers <= n_distinct:
+            raise ValueError(
+                f"centers must be between 1 and the number of different inputs, {n_distinct}; got "
+                f"{centers}."
+            )
+        means = KMeans(int(centers), n_init=4, random_state=0).fit(X).cluster_centers_
+        centers = means[np.lexsort(means.T[::-1])]
+    else:
+        centers = np.asarray(centers, dtype=np.float64)
+        if centers.ndim != 2 or centers.shape[1] != X.shape[1] or len(centers) == 0:
+            raise ValueError(
+                f"centers must be a number or an array of the shape (M, {X.shape[1]}), got the "
+                f"shape {centers.shape}."
+            )
+        if not np.isfinite(centers).all():
+            raise ValueError("centers must be finite.")
+    if width is None:
+        width = _neighbour_distance(centers, X)
+    elif isinstance(width, bool) or not isinstance(width, Real) or not 0 < width < np.inf:
+        raise ValueError(f"width must be a positive number, got {width!r}.")
+    p = X.shape[1]
+    factors = np.broadcast_to(np.eye(p) / width, (len(centers), p, p)).copy()
+    return RBFUnits(centers, factors)
+
+
+def _neighbour_distance(centers, X):
+    distances = cdist(centers, centers)
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.min(axis=1)
+    usable = nearest[np.isfinite(nearest) & (nearest > 0)]
+    return float(usable.mean()) if len(usable) else float(X.std()) or 1.0

@@ -1,0 +1,178 @@
+"""The posterior density of a PyMC model as a function of one unconstrained vector.
+
+PyMC transforms every bounded variable to one that may be any number; its log density there includes
+the Jacobian terms of the transforms, so that it still integrates to the evidence. Here all of these
+variables are one vector x, as optimisers and quadrature rules want it. Functions are compiled to
+NumPy calls in a second or two; the few hundred evaluations that are needed would not earn back the
+minute that numba takes.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from arviz_base import dict_to_dataset
+from pymc.backends.arviz import coords_and_dims_for_inferencedata
+from pymc.pytensorf import join_nonshared_inputs
+from pytensor.gradient import grad, jacobian
+from pytensor.graph.replace import vectorize_graph
+
+from bayeskernels.kernels import numpy_function
+
+__all__ = ["UnconstrainedDensity", "as_model"]
+
+#: Points that are evaluated at once.
+BLOCK = 2**14
+
+
+def as_model(model, what):
+    """A model, or the one in context, for a tool that is called ``what``."""
+    if model is None:
+        model = pm.Model.get_context(error_if_none=False)
+    if not isinstance(model, pm.Model):
+        raise TypeError(f"{what} needs a pm.Model, got {type(model).__name__}.")
+    return model
+
+
+class UnconstrainedDensity:
+    """Log joint density of a model's variables and its data, at an unconstrained vector.
+
+    Parameters
+    ----------
+    model : pm.Model
+        All of its free variables must be continuous, and it must have some.
+    what : str
+        The tool, for errors.
+    """
+
+    def __init__(self, model, *, what):
+        discrete = [v.name for v in model.discrete_value_vars]
+        if discrete:
+            raise TypeError(
+                f"{what} is for continuous variables; {', '.join(discrete)} "
+                f"{'is' if len(discrete) == 1 else 'are'} discrete and has no density around a "
+                "mode. Sum over it in the model, or use pm.sample."
+            )
+        if not model.value_vars:
+            raise ValueError(
+                f"The model has no free variables: there is nothing for {what} to approximate. Its "
+                "log evidence is model.compile_logp()({})."
+            )
+        self.model = model
+        self.start = {v.name: value for v, value in self._start_values(model)}
+        self.shapes = [np.shape(self.start[v.name]) for v in model.value_vars]
+        self.dimension = int(sum(np.prod(shape, dtype=int) for shape in self.shapes))
+        [self._logp], self._x = join_nonshared_inputs(self.start, [model.logp()], model.value_vars)
+
+    @staticmethod
+    def _start_values(model):
+        point = model.initial_point()
+        return [(v, point[v.name]) for v in model.value_vars]
+
+    @property
+    def names(self):
+        """Name of each coordinate of x: that of PyMC's value variable, numbered where needed."""
+        names = []
+        for v, shape in zip(self.model.value_vars, self.shapes, strict=True):
+            names += [f"{v.name}{list(index) if index else ''}" for index in np.ndindex(shape)]
+        return names
+
+    def join(self, point):
+        """One vector of a dict of unconstrained values; what is missing stays at the start."""
+        unknown = set(point) - set(self.start)
+        if unknown:
+            raise ValueError(
+                f"start has values of {sorted(unknown)}; the unconstrained variables are "
+                f"{sorted(self.start)}."
+            )
+        values = []
+        for name, shape in zip(self.start, self.shapes, strict=True):
+            value = np.asarray(point.get(name, self.start[name]), dtype=np.float64)
+            if value.shape != shape:
+                raise ValueError(f"start[{name!r}] must have the shape {shape}, got {value.shape}.")
+            values.append(value.ravel())
+        return np.concatenate(values)
+
+    def derivatives(self, x):
+        """Log density, its gradient and its Hessian, by automatic differentiation."""
+        value, gradient, hessian = self._derivatives(np.asarray(x, dtype=np.float64))
+        return float(value), gradient, 0.5 * (hessian + hessian.T)
+
+    def value_and_gradient(self, x):
+        """Log density and its gradient."""
+        value, gradient = self._value_and_gradient(np.asarray(x, dtype=np.float64))
+        return float(value), gradient
+
+    def values(self, points):
+        """Log density at many points, an array of shape (n, d); -inf where there is none."""
+        points = np.asarray(points, dtype=np.float64)
+        parts = [self._values(points[k : k + BLOCK]) for k in range(0, len(points), BLOCK)]
+        values = np.concatenate(parts)
+        return np.where(np.isnan(values), -np.inf, values)
+
+    def constrain(self, points):
+        """Variables and deterministics of the model at many points.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+
+        Returns
+        -------
+        dict
+            Of arrays of shape (n, ...), by name.
+        """
+        points = np.asarray(points, dtype=np.float64)
+        parts = [self._constrain(points[k : k + BLOCK]) for k in range(0, len(points), BLOCK)]
+        values = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return dict(zip([v.name for v in self.model.unobserved_RVs], values, strict=True))
+
+    def as_draws(self, points, attributes):
+        """Points as one chain of draws, with the dims and coords of the model.
+
+        Returns
+        -------
+        DataTree
+            With the group ``posterior``.
+        """
+        coords, dims = coords_and_dims_for_inferencedata(self.model)
+        arrays = {name: values[None] for name, values in self.constrain(points).items()}
+        posterior = dict_to_dataset(arrays, coords=coords, dims=dims, attrs=attributes)
+        return xr.DataTree.from_dict({"posterior": posterior})
+
+    @cached_property
+    def _gradient(self):
+        return grad(self._logp, self._x)
+
+    @cached_property
+    def _value_and_gradient(self):
+        return numpy_function([self._x], [self._logp, self._gradient])
+
+    @cached_property
+    def _derivatives(self):
+        hessian = jacobian(self._gradient, self._x, vectorize=True)
+        return numpy_function([self._x], [self._logp, self._gradient, hessian])
+
+    @cached_property
+    def _values(self):
+        points = pt.matrix("points")
+        values = vectorize_graph(self._logp, {self._x: points})
+        return numpy_function([points], values)
+
+    @cached_property
+    def _constrain(self):
+        model = self.model
+        graphs, x = join_nonshared_inputs(
+            self.start, model.replace_rvs_by_values(model.unobserved_RVs), model.value_vars
+        )
+        points = pt.matrix("points")
+        graphs = vectorize_graph(graphs, {x: points})
+        n = points.shape[0]
+        # What does not depend on x has no axis of points: a deterministic of data alone.
+        full = [
+            g if g.ndim > f.ndim else pt.broadcast_to(g, (n, *g.shape))
+            for g, f in zip(graphs, model.unobserved_RVs, strict=True)
+        ]
+        return numpy_function([points], full)

@@ -1,0 +1,164 @@
+"""Linear and logistic regression and RBF networks of the lecture: entries of the zoo."""
+
+import numpy as np
+import xarray as xr
+
+from bayeskernels.laplace_approximation import laplace
+from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
+from bayeskernels.plots.style import INK, SERIES_COLORS
+from bayeskernels.prediction import predict
+from bayeskernels.quadrature import quadrature
+from bayeskernels.regression_prediction import moments_by_draw
+from bayeskernels.specification import specification_of
+from bayeskernels.zoo.bayes_point import overlapping_moons
+from bayeskernels.zoo.figures import FigureOf, ranks, traces
+from bayeskernels.zoo.problem import Problem
+from bayeskernels.zoo.registry import register
+
+NOTEBOOK = "05_bayesian_learning.ipynb"
+
+DEGREE = 5
+
+
+def noisy_wave():
+    """A wave on a slope, with noise."""
+    rng = np.random.default_rng(91)
+
+    def draw(n):
+        x = rng.uniform(-2.0, 2.0, size=n)
+        truth = np.sin(3 * x) * np.exp(-0.3 * x**2) + 0.5 * x
+        return x[:, None], truth + 0.15 * rng.normal(size=n)
+
+    X, y = draw(40)
+    X_test, y_test = draw(300)
+    return Problem(
+        name="wave",
+        description="40 points of a damped wave on a slope, with noise of standard deviation 0.15.",
+        X=X,
+        y=y,
+        X_test=X_test,
+        y_test=y_test,
+    )
+
+
+def monitor_regression(model, idata, problem):
+    """Conditional means at some test points as ``output``, and the scalar unknowns."""
+    mean, _ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
+    posterior = idata["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})
+    for name, draws in posterior.data_vars.items():
+        if draws.ndim == 2:
+            watched[name] = draws.drop_vars(draws.coords)
+    return watched
+
+
+def unexplained_variance(prediction, problem):
+    """Mean squared error over the variance of the test targets."""
+    error = np.mean((prediction["mean"].values - problem.y_test) ** 2)
+    return float(error / np.var(problem.y_test))
+
+
+def mean_and_band(result):
+    """Predictive mean with two standard deviations."""
+    from matplotlib.figure import Figure
+
+    X = result.problem.X
+    x = np.linspace(X.min() - 0.3, X.max() + 0.3, 200)[:, None]
+    prediction = predict(result.model, result.idata, x, progressbar=False)
+    mean, sd = prediction["mean"].values, prediction["sd"].values
+    ax = Figure(figsize=(10.4, 3.6), layout="constrained").add_subplot()
+    ax.fill_between(x[:, 0], mean - 2 * sd, mean + 2 * sd, color=SERIES_COLORS[0], alpha=0.2)
+    ax.plot(x[:, 0], mean, color=SERIES_COLORS[0])
+    ax.scatter(X[:, 0], result.problem.y, s=14, color=INK, zorder=3)
+    return ax.figure
+
+
+REGRESSION_FIGURES = (
+    FigureOf(
+        mean_and_band,
+        "Mean and band",
+        "Predictive mean with two standard deviations of new targets.",
+        wide=True,
+    ),
+    FigureOf(traces, "Traces", "By chain, thinned for display.", wide=True),
+    FigureOf(
+        ranks,
+        "Ranks",
+        "Deviation of the ranks of each chain from uniform: flat where the chains agree.",
+        wide=True,
+    ),
+)
+
+
+def evidence_of_polynomial(model, idata, random_seed):
+    """Without the weights there are two unknowns, and a grid gives the evidence to many digits."""
+    specification = specification_of(model)
+    return quadrature(
+        bayesian_linear_regression(specification.X, specification.y, basis=DEGREE, marginal=True)
+    )
+
+
+@register(
+    name="bayesian-linear-regression",
+    title="Bayesian linear regression",
+    source="LEC",
+    steps=["NUTS"],
+    load=noisy_wave,
+    notebook=NOTEBOOK,
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc"},
+    monitor=monitor_regression,
+    test_error=unexplained_variance,
+    evidence=evidence_of_polynomial,
+    figures=REGRESSION_FIGURES,
+)
+def polynomial(problem):
+    """A polynomial of degree five with Gaussian weights; precisions of weights and noise by NUTS.
+
+    Its test error is the share of the variance of the test targets that it leaves unexplained.
+    """
+    return bayesian_linear_regression(problem.X, problem.y, basis=DEGREE)
+
+
+@register(
+    name="logistic-regression",
+    title="Logistic regression, cubic",
+    source="LEC",
+    steps=["NUTS"],
+    load=overlapping_moons,
+    notebook=NOTEBOOK,
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc"},
+    evidence=lambda model, idata, random_seed: laplace(model),
+)
+def cubic_logit(problem):
+    """Log odds that are a cubic polynomial of each input, with Gaussian weights of precision 0.1.
+
+    Its evidence is that of the Laplace approximation: no Monte Carlo error, but an unknown one.
+    """
+    return logistic_regression(problem.X, problem.y, alpha=0.1, basis=3)
+
+
+@register(
+    name="rbf-network",
+    title="RBF network, all adapted",
+    source="LEC",
+    steps=["NUTS"],
+    load=noisy_wave,
+    notebook="04_kernel_regression_and_gaussian_processes.ipynb",
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
+    monitor=monitor_regression,
+    test_error=unexplained_variance,
+    figures=REGRESSION_FIGURES,
+)
+def adapted_network(problem):
+    """Six Gaussian units whose centres and widths are unknown, with a Bayesian output layer.
+
+    Its test error is the share of the variance of the test targets that it leaves unexplained.
+    """
+    return rbf_network(problem.X, problem.y, centers=6, adapt="all", center_sd=0.2, alpha=0.5)

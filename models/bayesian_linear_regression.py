@@ -1,0 +1,109 @@
+"""Bayesian linear regression with precisions that are fixed, found by evidence, or sampled."""
+
+import pymc as pm
+
+from bayeskernels.basis import as_basis
+from bayeskernels.inputs import as_inputs, as_targets
+from bayeskernels.linear_gaussian import maximize_evidence
+from bayeskernels.models.linear_model import add_features, add_linear_targets, check_precision
+from bayeskernels.regression_specification import LinearSpecification, as_found_later
+from bayeskernels.specification import attach_specification, refuse_second_specification
+
+__all__ = ["bayesian_linear_regression"]
+
+
+def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, marginal=False):
+    r"""Linear regression with Gaussian weights: :math:`t = w^T \phi(x) + \epsilon`.
+
+    Weights are :math:`N(0, \alpha^{-1})`, the noise is :math:`N(0, \beta^{-1})`.
+
+    Parameters
+    ----------
+    X : array_like or DataFrame of shape (n, p)
+    y : array_like of shape (n,)
+        Targets.
+    alpha, beta : float, prior or "evidence", optional
+        Precisions of the weights and of the noise. A number is fixed, a prior is sampled, and
+        ``"evidence"`` stands for the number that maximises the evidence given the other one (or
+        both, which must then not be random). By default Gamma(1, 0.1), shape and rate: meant for
+        standardised data.
+    basis : callable or int, optional
+        The functions phi: from an array (n, p) to an array (n, M); or a degree d, for a constant
+        and the powers 1 to d of each column. By default the columns of X, without a constant.
+    marginal : bool, default False
+        Integrate the weights out of the model, so that only precisions are sampled: quick mixing,
+        at O(n^3) for each gradient.
+
+    Returns
+    -------
+    pm.Model
+        With ``w`` (dim ``basis``; not if marginal), ``alpha``, ``beta``, the targets ``y`` and the
+        inputs ``X`` as data.
+
+    Notes
+    -----
+    ``bk.predict`` integrates the weights in closed form for each draw of the precisions; where both
+    are fixed it needs no draws, ``bk.predict(model, None, X_new)``. The specification of the model
+    gives the posterior of the weights and the evidence in closed form, primal or dual:
+    ``bk.specification_of(model).posterior(form="dual")``.
+
+    References
+    ----------
+    .. [1] C. M. Bishop, "Pattern Recognition and Machine Learning", Springer, 2006, sections 3.3
+       to 3.5.
+    .. [2] D. J. C. MacKay, "Bayesian Interpolation", Neural Computation 4:415-447, 1992.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayeskernels as bk
+    >>> x = np.linspace(-1, 1, 30)[:, None]
+    >>> noise = np.random.default_rng(1).normal(size=30)
+    >>> model = bk.models.bayesian_linear_regression(
+    ...     x, 1 + 2 * x[:, 0] + 0.1 * noise, alpha="evidence", beta="evidence", basis=1
+    ... )
+    >>> prediction = bk.predict(model, None, [[0.5]])
+    >>> round(float(prediction["mean"][0]), 1), round(float(prediction["sd"][0]), 1)
+    (2.0, 0.1)
+    >>> bk.specification_of(model).posterior().mean.round(1).tolist()
+    [1.0, 2.0]
+    """
+    X, columns = as_inputs(X)
+    y = as_targets(y, len(X))
+    basis = as_basis(basis, X, columns)
+    found = None
+    given = {"alpha": alpha, "beta": beta}
+    for name, value in given.items():
+        if isinstance(value, str) and value != "evidence":
+            raise ValueError(f'{name} must be a number, a prior or "evidence", got {value!r}.')
+        if not isinstance(value, str):
+            check_precision(name, value)
+    if "evidence" in [v for v in given.values() if isinstance(v, str)]:
+        known = {k: v for k, v in given.items() if not isinstance(v, str)}
+        for name, value in known.items():
+            if value is None or hasattr(value, "owner"):
+                raise ValueError(
+                    f"{name} is random: where one precision is found by evidence, the other must "
+                    f'be fixed or found too, {name}="evidence" or a number.'
+                )
+        found = maximize_evidence(basis.factor.features, y, **known)
+        alpha, beta = found.alpha, found.beta
+    model = pm.Model.get_context(error_if_none=False) or pm.Model()
+    refuse_second_specification(model)
+    with model:
+        features = add_features(model, X, columns, basis)
+        alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
+        attach_specification(
+            model,
+            LinearSpecification(
+                kind="bayesian_linear_regression",
+                X=X,
+                y=y,
+                basis=basis,
+                alpha=as_found_later(alpha),
+                beta=as_found_later(beta),
+                evidence_maximum=found,
+                prefix=model.name_for("w")[:-1],
+            ),
+        )
+    return model

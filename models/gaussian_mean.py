@@ -1,0 +1,148 @@
+r"""The mean of a Gaussian, learnt from one observation after the other (LEC, part 3).
+
+The lecture's first example of Bayesian learning: with a Gaussian prior the posterior is Gaussian
+too, and is the prior for the next observation.
+"""
+
+from numbers import Real
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.graph.basic import Variable
+from scipy.stats import norm
+
+from bayeskernels.inputs import as_targets
+from bayeskernels.models.precisions import add_precision
+from bayeskernels.regression_specification import GaussianMeanSpecification, as_found_later
+from bayeskernels.specification import attach_specification, refuse_second_specification
+
+__all__ = ["gaussian_mean", "mean_evolution"]
+
+
+def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
+    r"""The mean of a Gaussian, with a Gaussian prior.
+
+    Observations are :math:`x_n \sim N(\mu, \sigma^2)`, their mean is
+    :math:`\mu \sim N(\mu_0, \sigma_0^2)`.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,)
+        Observations.
+    sd : float or prior, default 1
+        Standard deviation of an observation, sigma.
+    prior_mean, prior_sd : float
+        Of the prior of mu.
+
+    Returns
+    -------
+    pm.Model
+        With ``mu`` and the observations ``x`` (dim ``obs``); ``sd`` is data or random.
+
+    See Also
+    --------
+    mean_evolution : the posterior after each observation, in closed form.
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> model = bk.models.gaussian_mean([1.0, 3.0], sd=1.0, prior_sd=1.0)
+    >>> round(float(bk.laplace(model).mode["mu"]), 6)  # 4 / 3: the prior counts as a zero
+    1.333333
+    >>> prediction = bk.predict(model, None)  # of the next observation
+    >>> round(float(prediction["mean"][0]), 4), round(float(prediction["sd"][0]), 4)
+    (1.3333, 1.1547)
+    """
+    x = _observations(x)
+    if not isinstance(sd, Variable):
+        _check_scale("sd", sd)
+    _check_prior(prior_mean, prior_sd)
+    model = pm.Model.get_context(error_if_none=False) or pm.Model()
+    refuse_second_specification(model)
+    with model:
+        sd = add_precision("sd", sd, None, None)
+        mu = pm.Normal("mu", float(prior_mean), float(prior_sd))
+        observed = pm.Data("x_data", x, dims="obs")
+        pm.Normal("x", mu, sd, observed=observed, dims="obs")
+        attach_specification(
+            model,
+            GaussianMeanSpecification(
+                kind="gaussian_mean",
+                X=None,
+                y=x,
+                prior_mean=float(prior_mean),
+                prior_sd=float(prior_sd),
+                sd=as_found_later(sd),
+                prefix=model.name_for("mu")[:-2],
+            ),
+        )
+    return model
+
+
+def mean_evolution(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
+    r"""Posterior of the mean of a Gaussian after each observation.
+
+    The posterior after n observations is the prior of the next: its precision grows by
+    :math:`1/\sigma^2`, its mean moves towards the observation by the gain
+    :math:`\sigma_n^2 / (\sigma_n^2 + \sigma^2)`. The last one is the lecture's
+    :math:`\mu_N = (N \sigma_0^2 \bar x + \sigma^2 \mu_0) / (N \sigma_0^2 + \sigma^2)`.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,)
+        Observations in the order in which they come.
+    sd : float
+        Standard deviation of an observation.
+    prior_mean, prior_sd : float
+
+    Returns
+    -------
+    xarray.Dataset
+        With the dim ``seen`` (from 0, the prior, to n): ``mean`` and ``sd`` of the posterior, and
+        ``log_evidence`` of the observations so far, the sum of the log densities with which each
+        was predicted.
+
+    Examples
+    --------
+    >>> mean_evolution([1.0, 3.0], sd=1.0, prior_sd=1.0)["mean"].values.round(3).tolist()
+    [0.0, 0.5, 1.333]
+    """
+    x = _observations(x)
+    _check_scale("sd", sd)
+    _check_prior(prior_mean, prior_sd)
+    mean, variance, log_evidence = float(prior_mean), float(prior_sd) ** 2, 0.0
+    rows = [(mean, variance, log_evidence)]
+    for value in x:
+        spread = variance + sd**2
+        log_evidence += norm.logpdf(value, mean, np.sqrt(spread))
+        mean += variance / spread * (value - mean)
+        variance = variance * sd**2 / spread
+        rows.append((mean, variance, log_evidence))
+    means, variances, evidences = np.array(rows).T
+    return xr.Dataset(
+        {
+            "mean": ("seen", means),
+            "sd": ("seen", np.sqrt(variances)),
+            "log_evidence": ("seen", evidences),
+        },
+        coords={"seen": np.arange(len(x) + 1)},
+    )
+
+
+def _observations(x):
+    x = np.asarray(x, dtype=object) if x is None else np.asarray(x)
+    if x.ndim != 1 or x.size == 0:
+        raise ValueError(f"x must be a non-empty sequence of numbers, got the shape {x.shape}.")
+    return as_targets(x, len(x), name="x")
+
+
+def _check_scale(name, value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+
+
+def _check_prior(prior_mean, prior_sd):
+    if not isinstance(prior_mean, Real) or not np.isfinite(prior_mean):
+        raise ValueError(f"prior_mean must be a number, got {prior_mean!r}.")
+    _check_scale("prior_sd", prior_sd)

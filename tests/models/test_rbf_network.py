@@ -1,0 +1,151 @@
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from pytensor.compile.mode import Mode
+from scipy.stats import multivariate_normal
+
+import bayeskernels as bk
+from bayeskernels.linear_gaussian import linear_posterior
+from bayeskernels.models import rbf_network
+
+RNG = np.random.default_rng(6)
+X = RNG.uniform(-1, 1, size=(30, 2))
+Y = np.exp(-2 * (X[:, 0] + X[:, 1]) ** 2) + 0.05 * RNG.normal(size=30)
+X_NEW = RNG.uniform(-1, 1, size=(5, 2))
+
+
+def random_units(m=3):
+    factors = np.tril(RNG.normal(size=(m, 2, 2)))
+    factors[:, [0, 1], [0, 1]] = np.abs(factors[:, [0, 1], [0, 1]]) + 0.5
+    return bk.rbf_units.RBFUnits(RNG.uniform(-1, 1, size=(m, 2)), factors)
+
+
+def test_graph_is_the_hidden_layer():
+    """Evidence of the marginal model against the density with features computed elsewhere."""
+    units = random_units()
+    model = rbf_network(X, Y, centers=units, alpha=0.5, beta=40.0, marginal=True)
+    features = np.column_stack([np.ones(30), units(X)])
+    covariance = features @ features.T / 0.5 + np.eye(30) / 40.0
+    expected = multivariate_normal(np.zeros(30), covariance).logpdf(Y)
+    quick = Mode(linker="py", optimizer="fast_compile")
+    assert float(model.compile_logp(mode=quick)({})) == pytest.approx(expected, abs=1e-8)
+    whole = rbf_network(X, Y, centers=units, alpha=0.5, beta=40.0)
+    assert bk.laplace(whole).log_evidence == pytest.approx(expected, abs=1e-8)
+
+
+def test_prediction_without_draws():
+    units = random_units()
+    model = rbf_network(X, Y, centers=units, alpha=0.5, beta=40.0, bias=False)
+    mean, sd = linear_posterior(units(X), Y, 0.5, 40.0).predict(units(X_NEW))
+    prediction = bk.predict(model, None, X_NEW)
+    np.testing.assert_allclose(prediction["mean"], mean, atol=1e-10)
+    np.testing.assert_allclose(prediction["sd"], sd, atol=1e-10)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_prediction_by_draws(shared):
+    model = rbf_network(X, Y, centers=3, width=0.7, adapt="all", shared=shared)
+    of_metric = () if shared else (3,)
+    draws = {
+        "centers": RNG.normal(size=(1, 2, 3, 2)),
+        "log_scale": 0.3 * RNG.normal(size=(1, 2, *of_metric, 2)),
+        "shear": RNG.normal(size=(1, 2, *of_metric, 1)),
+        "alpha": np.array([[1.0, 2.0]]),
+        "beta": np.array([[5.0, 9.0]]),
+    }
+    posterior = xr.Dataset(
+        {
+            k: (("chain", "draw", *(f"{k}{j}" for j in range(v.ndim - 2))), v)
+            for k, v in draws.items()
+        }
+    )
+    prediction = bk.predict(model, xr.DataTree.from_dict({"posterior": posterior}), X_NEW)
+    means, variances = [], []
+    for s in range(2):
+        factors = np.zeros((3, 2, 2))
+        factors[:, [0, 1], [0, 1]] = np.exp(draws["log_scale"][0, s])
+        factors[:, 1, 0] = draws["shear"][0, s][..., 0]
+        units = bk.rbf_units.RBFUnits(draws["centers"][0, s], factors)
+        features = [np.column_stack([np.ones(len(Z)), units(Z)]) for Z in (X, X_NEW)]
+        exact = linear_posterior(features[0], Y, draws["alpha"][0, s], draws["beta"][0, s])
+        mean, sd = exact.predict(features[1])
+        means.append(mean)
+        variances.append(sd**2)
+    np.testing.assert_allclose(prediction["mean"], np.mean(means, axis=0), atol=1e-10)
+    total = np.mean(variances, axis=0) + np.var(means, axis=0)
+    np.testing.assert_allclose(prediction["sd"], np.sqrt(total), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("adapt", "random"),
+    [
+        ("none", set()),
+        ("centers", {"centers"}),
+        ("metric", {"log_scale", "shear"}),
+        ("all", {"centers", "log_scale", "shear"}),
+    ],
+)
+def test_what_is_random(adapt, random):
+    with pm.Model(name="net") as model:
+        rbf_network(X, Y, centers=4, adapt=adapt, beta=10.0)
+    free = {v.name.removeprefix("net::") for v in model.free_RVs}
+    assert free == random | {"alpha", "w"}
+    assert model.named_vars_to_dims["net::centers"][-1].endswith("feature")
+
+
+def test_laplace_draws_predict():
+    x = np.linspace(-2, 2, 40)[:, None]
+    y = np.sin(3 * x[:, 0]) + 0.05 * np.random.default_rng(1).normal(size=40)
+    fit = bk.fit_rbf_network(x, y, centers=6, width=0.5, ridge=1e-2, adapt="centers")
+    model = rbf_network(x, y, centers=fit.units, adapt="centers", alpha=1.0, beta=400.0)
+    idata = bk.laplace(model).sample(200, random_seed=1)
+    prediction = bk.predict(model, idata, x)
+    assert np.sqrt(np.mean((prediction["mean"].values - np.sin(3 * x[:, 0])) ** 2)) < 0.06
+
+
+@pytest.mark.slow
+def test_sampled_network():
+    """Draws of centres and metric: the prediction follows the curve within its own error."""
+    x = np.linspace(-2, 2, 40)[:, None]
+    y = np.sin(3 * x[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=40)
+    model = rbf_network(x, y, centers=5, adapt="all", alpha=0.5, center_sd=0.2)
+    with model:
+        idata = pm.sample(
+            400, tune=400, chains=2, cores=1, random_seed=1, quiet=True, nuts_sampler="pymc"
+        )
+    prediction = bk.predict(model, idata, x)
+    error = prediction["mean"].values - np.sin(3 * x[:, 0])
+    assert np.sqrt(np.mean(error**2)) < 0.08
+    assert 0.07 < float(prediction["sd"].mean()) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"adapt": "some"}, "adapt must be one of"),
+        ({"alpha": -1.0}, "alpha must be a positive"),
+        ({"center_sd": 0.0}, "center_sd must be a positive"),
+        ({"metric_sd": "wide"}, "metric_sd must be a positive"),
+        ({"centers": 31}, "between 1 and"),
+        ({"width": 0}, "width must be a positive"),
+    ],
+)
+def test_bad_options(options, message):
+    with pm.Model() as model, pytest.raises(ValueError, match=message):
+        rbf_network(X, Y, **options)
+    assert not model.named_vars
+
+
+def test_bad_data():
+    with pytest.raises(ValueError, match="one number per row"):
+        rbf_network(X, Y[:4])
+    with pytest.raises(ValueError, match="different metrics"):
+        rbf_network(X, Y, centers=random_units(), shared=True)
+    model = rbf_network(X, Y, adapt="centers")
+    with pytest.raises(ValueError, match="idata"):
+        bk.predict(model, None, X_NEW)
+    with pytest.raises(ValueError, match="1 columns"):
+        bk.predict(model, None, X_NEW[:, :1])
+    with pytest.raises(TypeError, match="is for classifiers"):
+        bk.flip_probability(model, None)

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+
+import bayeskernels as bk
+from bayeskernels.rbf_units import as_units
+
+x = np.linspace(-2.0, 2.0, 60)[:, None]
+CENTERS = np.linspace(-2.0, 2.0, 6)[:, None]
+WIDE = {"centers": CENTERS, "width": 1.6}
+
+FUNCTIONS = {
+    "wave": lambda x: np.sin(3 * x) * np.exp(-0.3 * x**2) + 0.5 * x,
+    "kink": lambda x: np.where(x < 0, np.sin(6 * x) * 0.5, 1.2 * x**2 - x),
+    "step": lambda x: np.sin(np.pi * x) + np.tanh(8 * x) * 0.5,
+    "peak": lambda x: 1 / (1 + 25 * x**2 / 4) + 0.3 * np.cos(4 * x),
+}
+
+
+@pytest.mark.parametrize("name", ["wave", "peak"])
+def test_ladder_from_the_wide_start(name):
+    """Each adaptation lowers the error, all of them to less than 1e-4 of the first."""
+    y = FUNCTIONS[name](x[:, 0])
+    ladder = bk.adaptation_ladder(x, y, methods=["variable_projection"], **WIDE)
+    mse = ladder["variable_projection"]
+    assert mse["centers"] < mse["none"]
+    assert mse["metric"] < mse["centers"]
+    assert mse["all"] < mse["metric"]
+    assert mse["all"] <= 1e-4 * mse["none"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("width", [0.2, 0.4, 0.8, 1.6])
+def test_variable_projection_is_never_worse_than_alternating_steps(name, width):
+    """By the objective that both minimise, error and penalty, up to the digits of convergence."""
+    y = FUNCTIONS[name](x[:, 0])
+    objective = {}
+    for adapt in ("none", "centers", "metric", "all"):
+        fits = [
+            bk.fit_rbf_network(x, y, centers=CENTERS, width=width, adapt=adapt, method=method)
+            for method in ("variable_projection", "alternating")
+        ]
+        objective[adapt] = fits[0].objective
+        assert fits[0].objective <= fits[1].objective * (1 + 1e-7)
+    assert max(objective["centers"], objective["metric"]) <= objective["none"]
+    assert objective["all"] <= min(objective["centers"], objective["metric"])
+
+
+@pytest.mark.parametrize("adapt", ["centers", "metric", "all"])
+def test_two_inputs(adapt):
+    """A full metric in the plane; quick version of the comparison."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, size=(60, 2))
+    y = np.exp(-4 * (X[:, 0] + X[:, 1]) ** 2) + 0.2 * X[:, 0]
+    options = {"centers": 4, "width": 1.0, "adapt": adapt}
+    fit = bk.fit_rbf_network(X, y, **options)
+    slow = bk.fit_rbf_network(X, y, method="alternating", max_iterations=300, **options)
+    start = bk.fit_rbf_network(X, y, **(options | {"adapt": "none"}))
+    assert fit.objective <= slow.objective * (1 + 1e-7) < start.objective
+    assert (np.diff(slow.history) < 0).all()
+    assert (np.linalg.eigvalsh(fit.units.metrics) > 0).all()
+    np.testing.assert_allclose(np.mean((fit.predict(X) - y) ** 2), fit.mse, rtol=1e-6)
+    if adapt == "centers":
+        np.testing.assert_array_equal(fit.units.factors, start.units.factors)
+    if adapt == "metric":
+        np.testing.assert_array_equal(fit.units.centers, start.units.centers)
+
+
+def test_shared_metric():
+    y = FUNCTIONS["wave"](x[:, 0])
+    fit = bk.fit_rbf_network(x, y, adapt="metric", shared=True, **WIDE)
+    assert np.ptp(fit.units.factors) == 0
+    own = bk.fit_rbf_network(x, y, adapt="metric", **WIDE)
+    none = bk.fit_rbf_network(x, y, adapt="none", **WIDE)
+    assert own.objective < fit.objective < none.objective
+
+
+def test_more_parameters_than_data():
+    fit = bk.fit_rbf_network(x[::10], np.sin(x[::10, 0]), centers=5, ridge=1e-3, adapt="all")
+    assert np.isfinite(fit.mse)
+
+
+def test_default_centres_and_width():
+    units = as_units(x, 4, None)
+    assert units.centers.shape == (4, 1)
+    assert (np.diff(units.centers[:, 0]) > 0).all()
+    gaps = np.diff(units.centers[:, 0])
+    assert 1 / units.factors[0, 0, 0] == pytest.approx(gaps.mean(), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"adapt": "weights"}, "adapt must be one of"),
+        ({"method": "newton"}, "method must be one of"),
+        ({"ridge": 0.0}, "ridge must be a positive"),
+        ({"width": -1.0}, "width must be a positive"),
+        ({"centers": 0}, "between 1 and"),
+        ({"centers": 61}, "between 1 and"),
+        ({"centers": np.zeros((3, 2))}, "shape"),
+        ({"centers": [[np.nan]]}, "finite"),
+        ({"max_iterations": 0}, "at least 1"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        bk.fit_rbf_network(x, x[:, 0], **options)
+
+
+def test_bad_data():
+    with pytest.raises(ValueError, match="NaN"):
+        bk.fit_rbf_network(np.full((5, 1), np.nan), np.zeros(5))
+    with pytest.raises(ValueError, match="one number per row"):
+        bk.fit_rbf_network(x, np.zeros(5))
+    fit = bk.fit_rbf_network(x, x[:, 0], centers=3)
+    with pytest.raises(ValueError, match="2 columns"):
+        fit.predict(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="leave width out"):
+        bk.fit_rbf_network(x, x[:, 0], centers=fit.units, width=1.0)
+    with pytest.raises(ValueError, match="shared must be False"):
+        bk.fit_rbf_network(x, x[:, 0], centers=fit.units, shared=True)
