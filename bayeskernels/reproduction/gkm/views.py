@@ -32,8 +32,8 @@ def show_times(summary, methods):
     settings = summary["settings"]
     title = (
         f"CPU seconds for {settings['tune']} + {settings['draws']} sweeps ({settings['nuts_tune']} "
-        f"+ {settings['nuts_draws']} of NUTS); below in brackets the paper's for 10,000 and by how "
-        "much these are more"
+        f"+ {settings['nuts_draws']} of NUTS); below in brackets the paper's for 10,000, and how "
+        "many times ours they are"
     )
     return _grid(summary, methods, title, _time_cell, _paper_time)
 
@@ -102,14 +102,15 @@ def _grid(summary, methods, title, cell, paper_cell, caption=None):
         cells = []
         for method in methods:
             found, paper = row["methods"].get(method), row["paper"].get(method)
-            ours = "" if found is None else cell(found, paper)
-            cells.append(f"{ours}\n{'' if paper is None else paper_cell(paper)}".strip("\n"))
-        cells += ["" if m not in row["paper"] else paper_cell(row["paper"][m]) for m in others]
+            ours = "" if found is None else cell(found)
+            theirs = "" if paper is None else paper_cell(paper, found)
+            cells.append(f"{ours}\n{theirs}".strip("\n"))
+        cells += [paper_cell(row["paper"][m], None) if m in row["paper"] else "" for m in others]
         table.add_row(f"{name}\n{row['n_train']} + {row['n_test']}", *cells)
     return table
 
 
-def _error_cell(found, paper):
+def _error_cell(found):
     spread = found["standard_deviation"]
     text = f"{found['mean']:.2f}" + ("" if spread is None else f" ± {spread:.2f}")
     marks = [f"({found['partitions']})"]
@@ -122,22 +123,23 @@ def _disagreement(found):
     return [f"?{found['unconverged']}"] if found["unconverged"] else []
 
 
-def _paper_error(paper):
+def _paper_error(paper, found):
     time = f", {paper['seconds']:,.0f} s" if "seconds" in paper else ""
     return f"({paper['mean']:.2f} ± {paper['standard_deviation']:.2f}{time})"
 
 
-def _time_cell(found, paper):
-    return f"{found['seconds']:.1f}" + (
-        "" if paper is None else f" 1/{paper['seconds'] / max(found['seconds'], 1e-9):,.0f}"
+def _time_cell(found):
+    return f"{found['seconds']:.1f}"
+
+
+def _paper_time(paper, found):
+    ratio = (
+        "" if found is None else f", {paper['seconds'] / max(found['seconds'], 1e-9):,.0f} times"
     )
+    return f"({paper['seconds']:,.0f}{ratio})"
 
 
-def _paper_time(paper):
-    return f"({paper['seconds']:,.0f})"
-
-
-def _size_cell(found, paper):
+def _size_cell(found):
     sizes = found.get("distribution")
     if sizes is None:
         return ""
@@ -145,11 +147,11 @@ def _size_cell(found, paper):
     return " ".join([text, *_disagreement(found)])
 
 
-def _paper_size(paper):
+def _paper_size(paper, found):
     return f"({paper['min']} to {paper['max']}, {paper['most']} ({paper['share']:.0%}))"
 
 
-def _burn_in_cell(found, paper):
+def _burn_in_cell(found):
     length = found.get("burn_in")
     if length is None:
         return ""
@@ -159,7 +161,7 @@ def _burn_in_cell(found, paper):
     return f"{length['sweeps']:.0f}, {length['seconds']:.1f} s {passed}"
 
 
-def _paper_burn_in(paper):
+def _paper_burn_in(paper, found):
     return f"({paper['burn_in']}, {paper['seconds']:,.0f} s)"
 
 

@@ -33,11 +33,11 @@ def test_errors():
 
 def test_marks():
     near = summary_of("gkm-table-13", "thyroid", fbgkm={0: cell(0.045), 1: cell(0.05)})
-    text = views._error_cell(near["methods"]["fbgkm"], near["paper"]["fbgkm"])
+    text = views._error_cell(near["methods"]["fbgkm"])
     assert text == "4.75 ± 0.35 (2) ?2"
     far = summary_of("gkm-table-13", "thyroid", fbgkm={0: cell(0.2, rhat=1.01)})
     assert far["methods"]["fbgkm"]["against_svm"] is None
-    text = views._error_cell(far["methods"]["fbgkm"], far["paper"]["fbgkm"])
+    text = views._error_cell(far["methods"]["fbgkm"])
     assert text == "20.00 (1) far"
 
 
@@ -48,9 +48,9 @@ def test_sizes_after_the_burn_in():
     found = summary_of("gkm-table-7", "bci", fbgkm=fbgkm)
     distribution = found["methods"]["fbgkm"]["distribution"]
     assert distribution == {"max": 7.5, "min": 6.0, "most": 7.0, "share": 0.625}
-    text = views._size_cell(found["methods"]["fbgkm"], None)
+    text = views._size_cell(found["methods"]["fbgkm"])
     assert text == "6 to 8, 7 (62%) ?2"
-    assert views._paper_size(found["paper"]["fbgkm"]) == "(85 to 100, 99 (18%))"
+    assert views._paper_size(found["paper"]["fbgkm"], None) == "(85 to 100, 99 (18%))"
 
 
 def test_burn_in():
@@ -64,10 +64,12 @@ def test_burn_in():
     assert length["sweeps"] >= 10
     assert length["seconds"] == pytest.approx(2.0 * length["sweeps"] / 610)
     assert found["sgpc"]["burn_in"] == {"sweeps": None, "seconds": None, "passed": 0}
-    assert views._burn_in_cell(found["sgpc"], None) == "none (0 of 1)"
+    assert views._burn_in_cell(found["sgpc"]) == "none (0 of 1)"
 
 
 def test_times_say_how_much_faster():
     found = summary_of("gkm-table-3", "g241d", bgkm={0: cell(0.1)})
-    text = views._time_cell(found["methods"]["bgkm"], found["paper"]["bgkm"])
-    assert text.split() == ["2.0", "1/910"]
+    ours, paper = found["methods"]["bgkm"], found["paper"]["bgkm"]
+    assert views._time_cell(ours) == "2.0"
+    assert views._paper_time(paper, ours) == "(1,819, 910 times)"
+    assert views._paper_time(paper, None) == "(1,819)"
