@@ -7,7 +7,6 @@ __all__ = ["TABLES"]
 
 _SPARSE = ("fbgkm", "sgpc")
 _ALL = ("bsvm", "csvm", "bgkm", "sgpc", "fbgkm", "svm")
-_NUTS = ("bsvm", "csvm")
 
 _COLUMNS_AND_VIEWS = {
     2: (_ALL, (show_errors, show_checks)),
@@ -23,7 +22,6 @@ TABLES = {
     number: TableRun(
         name=f"gkm-table-{number}",
         methods=methods,
-        left_out=tuple(method for method in methods if method in _NUTS),
         shares_with=tuple(f"gkm-table-{other}" for other in _COLUMNS_AND_VIEWS if other != number),
         views=views,
     )

@@ -50,8 +50,8 @@ class TableRun:
     shares_with: tuple[str, ...] = ()
     draws: int = 1500
     tune: int = 500
-    nuts_draws: int = 500
-    nuts_tune: int = 500
+    nuts_draws: int = 300
+    nuts_tune: int = 300
     cases: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
