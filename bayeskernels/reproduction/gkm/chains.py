@@ -13,11 +13,8 @@ from scipy.special import ndtr
 
 from bayeskernels.kernel_columns import KernelColumns
 from bayeskernels.kernels import as_kernel
-from bayeskernels.models.generalized_kernel_model import (
-    ETA_PRIOR,
-    G_PRIOR,
-    mean_distance_kernel,
-)
+from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
+from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
 from bayeskernels.samplers.dense_probit import DenseProbitSampler
 
