@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from bayeskernels.reproduction.gkm import chains, comparators
 from bayeskernels.reproduction.gkm.laplace_evidence import run_gp
+from bayeskernels.reproduction.gkm.learned_chains import run_sparse_learned
 from bayeskernels.reproduction.gkm.partitions import CASES, draw_partition, seeds_of
 
 __all__ = ["JOB_OF", "METHODS", "run_unit"]
@@ -23,6 +24,8 @@ METHODS = {
     "svm": "SVM, tuned",
     "fic": "SGP+FIC+MCMC",
     "fgp_kl": "FGP+KL",
+    "fbgkm_kl": "FBGKM+KL",
+    "sgpc_kl": "SGPC+KL",
 }
 
 #: The job of each column.
@@ -35,16 +38,12 @@ JOB_OF = {
     "svm": "svm",
     "fic": "fic",
     "fgp_kl": "fgp_kl",
+    "fbgkm_kl": "sparse_kl",
+    "sgpc_kl": "sparse_kl",
 }
 
 #: Columns of the paper that we have no method for.
-PAPER_ONLY = {
-    "ivm": "IVM",
-    "fic_ep": "SGP+FIC+EP",
-    "fic_kl": "SGP+FIC+KL",
-    "fbgkm_kl": "FBGKM+KL",
-    "sgpc_kl": "SGPC+KL",
-}
+PAPER_ONLY = {"ivm": "IVM", "fic_ep": "SGP+FIC+EP", "fic_kl": "SGP+FIC+KL"}
 
 
 def run_unit(unit, *, seed, draws, tune, nuts_draws, nuts_tune, data_dir=None):
@@ -84,6 +83,8 @@ def run_unit(unit, *, seed, draws, tune, nuts_draws, nuts_tune, data_dir=None):
             records = comparators.run_bayesian_svm(job, partition, **nuts)
         elif job == "fic":
             records = comparators.run_fic(partition, max_active, **nuts)
+        elif job == "sparse_kl":
+            records = run_sparse_learned(partition, max_active, **gibbs)
         elif job == "fgp_kl":
             records = run_gp(partition)
         else:

@@ -118,9 +118,9 @@ def test_large_sets_and_their_burn_in(folder, tmp_path, capsys):
 
 def test_learned_widths(folder, tmp_path, capsys):
     out = ["--out", str(tmp_path / "done.jsonl"), "--partitions", "1", "--sets", "splice_1000"]
-    assert reproduce("gkm-table-8", folder, *out, "--methods", "fgp_kl", "--json") == 0
+    assert reproduce("gkm-table-8", folder, *out, "--methods", "fgp_kl", "sgpc_kl", "--json") == 0
     printed = capsys.readouterr()
-    for title in ("FGP+KL", "SGP+FIC+KL, paper", "(9.19 ± 1.25)", "50 + 50"):
+    for title in ("FGP+KL", "SGPC+KL", "SGP+FIC+KL, paper", "(9.19 ± 1.25)", "50 + 50"):
         assert title in printed.err
     assert json.loads(printed.out)["sets"]["splice_1000"]["methods"]["fgp_kl"]["mean"] < 20
     assert reproduce("gkm-table-9", folder, *out, "--stored") == 0
