@@ -36,7 +36,7 @@ from bayeskernels.samplers.active_columns import (
     remove,
     whitened_column,
 )
-from bayeskernels.samplers.probit_response import label_terms
+from bayeskernels.samplers.response import label_terms
 
 __all__ = [
     "BIRTH",
