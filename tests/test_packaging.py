@@ -13,8 +13,8 @@ FOLDERS = {"bayeskernels": ROOT / "bayeskernels"} | {
 
 # Nothing on a lower storey knows one above it; what is not named here is a tool on the top one.
 GROUND = (
-    "data distributions features gram hard_margin inputs kernel_columns kernels sources "
-    "specification version_space"
+    "data distributions features gram hard_margin inputs kernel_columns kernel_family kernels "
+    "sources specification version_space"
 )
 STOREYS = {f"bayeskernels.{name}": 0 for name in GROUND.split()} | {
     "bayeskernels.samplers": 1,
