@@ -8,7 +8,7 @@ from bayeskernels.reproduction import (  # noqa: F401, I001
     kgs_figure_4,
     bpm_table_1,
     bpm_figure_9,
-    gkm_tables,
+    gkm,
     gp_benchmark,
 )
 from bayeskernels.reproduction.registry import (
@@ -17,12 +17,13 @@ from bayeskernels.reproduction.registry import (
     find_reproduction,
     register,
 )
-from bayeskernels.reproduction.repetitions import run_repetitions
+from bayeskernels.reproduction.repetitions import read_repetitions, run_repetitions
 
 __all__ = [
     "Reproduction",
     "all_reproductions",
     "find_reproduction",
+    "read_repetitions",
     "register",
     "run_repetitions",
 ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-__all__ = ["run_repetitions"]
+__all__ = ["read_repetitions", "run_repetitions"]
 
 
 def run_repetitions(function, repetitions, *, settings, out=None, jobs=1, on_done=None):
@@ -47,7 +47,7 @@ def run_repetitions(function, repetitions, *, settings, out=None, jobs=1, on_don
     """
     wanted = list(range(repetitions)) if isinstance(repetitions, int) else list(repetitions)
     settings = json.loads(json.dumps(settings))
-    done = {} if out is None else _read(Path(out), settings)
+    done = {} if out is None else read_repetitions(out, settings)
     done = {name: done[name] for name in wanted if name in done}
     for _ in done:
         if on_done is not None:
@@ -68,8 +68,27 @@ def _call(function, name, settings):
     return name, function(name, **settings)
 
 
-def _read(path, settings):
-    """Finished repetitions of a file, by number or name."""
+def read_repetitions(out, settings):
+    """Finished repetitions that a file holds.
+
+    Parameters
+    ----------
+    out : path
+        File that :func:`run_repetitions` wrote; there need not be one yet.
+    settings : dict
+        Those with which they must have been run, ready for JSON.
+
+    Returns
+    -------
+    dict
+        Records by number or name of the repetition.
+
+    Raises
+    ------
+    ValueError
+        If the file holds repetitions with other settings, or lines that are none.
+    """
+    path = Path(out)
     if not path.exists():
         return {}
     done = {}

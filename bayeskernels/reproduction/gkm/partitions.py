@@ -1,13 +1,13 @@
 """Data sets of the generalized kernel model's paper, and their random partitions (GKM, Table 1)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from bayeskernels.data import load
 
-__all__ = ["SETS", "GkmSet", "Partition", "draw_partition", "read_rows"]
+__all__ = ["CASES", "SETS", "GkmSet", "Partition", "draw_partition", "read_rows", "seeds_of"]
 
 #: Words that the paper keeps, by information gain.
 N_WORDS = 893
@@ -35,6 +35,9 @@ class GkmSet:
         Only so many columns are kept: those whose presence tells most about the label in the
         training part. (The paper has 1,390 words to choose from, this file all of them, and it may
         have chosen by all rows.)
+    part_of : str or None
+        The row of Table 1 whose random orders these partitions have, where only the sizes differ.
+        The first of the rows train, so that larger training parts contain the smaller ones.
     """
 
     file: str
@@ -44,8 +47,10 @@ class GkmSet:
     classes: tuple[int, int] | None = None
     per_class: int | None = None
     n_words: int | None = None
+    part_of: str | None = None
 
 
+#: Table 1. A set's place in this order is part of the seeds of its partitions: add at the end.
 SETS = {
     "bci": GkmSet("bci", 300, 100, 100),
     "g241d": GkmSet("g241d", 300, 1200, 200),
@@ -60,6 +65,40 @@ SETS = {
     "thyroid": GkmSet("thyroid", 140, 75, 140),
     "twonorm": GkmSet("twonorm", 400, 7000, 400),
     "waveform": GkmSet("waveform", 400, 4600, 400),
+    "splice": GkmSet("splice", 2000, 1175, 200),
+    "astroparticle": GkmSet("svmguide1", 4000, 3089, 200),
+    "mushrooms": GkmSet("mushrooms", 4000, 4124, 200),
+    "adult_1": GkmSet("a9a", 6000, 10000, 200),
+    "adult_2": GkmSet("a9a", 20000, 12500, 200),
+}
+
+
+def _other_sizes(name, **changes):
+    return replace(SETS[name], part_of=name, **changes)
+
+
+#: Every row of Tables 2 to 13: the sets with the sizes of Table 1, and with others.
+CASES = {
+    **SETS,
+    # Table 4: "newsgroups" itself has 500 training points.
+    **{
+        f"newsgroups_n{n}": _other_sizes("newsgroups", n_train=n) for n in (300, 400, 600, 700, 800)
+    },
+    # Table 6.
+    **{
+        f"newsgroups_n800_k{k_max}": _other_sizes("newsgroups", n_train=800, max_active=k_max)
+        for k_max in (300, 400, 500, 600, 700)
+    },
+    # Table 8.
+    **{
+        f"{short}_1000": _other_sizes(name, n_train=1000, n_test=1000, max_active=100)
+        for short, name in {
+            "splice": "splice",
+            "astroparticle": "astroparticle",
+            "mushrooms": "mushrooms",
+            "adult": "adult_1",
+        }.items()
+    },
 }
 
 
@@ -80,14 +119,13 @@ class Partition:
     y_test: np.ndarray
 
 
-@lru_cache(maxsize=2)
 def read_rows(name, data_dir=None):
-    """All rows of a set, training and test part of the source together.
+    """All rows of a case, training and test part of the source together.
 
     Parameters
     ----------
     name : str
-        Key of :data:`SETS`.
+        Key of :data:`CASES`.
     data_dir : path, optional
         See :func:`bayeskernels.data.load`.
 
@@ -96,41 +134,69 @@ def read_rows(name, data_dir=None):
     tuple of array
         Inputs of shape (n, p), as the file has them, and labels -1 and +1.
     """
-    benchmark = SETS[name]
-    try:
-        data = load(benchmark.file, data_dir=data_dir, dtype=None)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} The table needs a folder with {benchmark.file}.npz: give it as --data-dir, "
-            "or leave the set out by --sets."
-        ) from error
-    X, y = data.X, data.y
-    if data.X_test is not None:
-        X, y = np.concatenate([X, data.X_test]), np.concatenate([y, data.y_test])
-    if benchmark.classes is not None:
-        first, second = benchmark.classes
-        rows = np.isin(y, benchmark.classes)
-        X, y = X[rows], np.where(y[rows] == second, 1, -1)
-        wanted = f"classes {first} and {second}"
-    else:
-        wanted = "labels -1 and +1"
+    case = CASES[name]
+    X, y, source = _read_file(case.file, case.classes, data_dir)
     if set(np.unique(y)) != {-1, 1}:
-        raise ValueError(f"{name} ({data.source}) must have the {wanted}.")
-    if len(y) <= benchmark.n_train:
+        wanted = "labels -1 and +1"
+        if case.classes is not None:
+            wanted = f"classes {case.classes[0]} and {case.classes[1]}"
+        raise ValueError(f"{name} ({source}) must have the {wanted}.")
+    if len(y) <= case.n_train:
         raise ValueError(
-            f"{name} ({data.source}) has {len(y)} rows, too few for {benchmark.n_train} training "
-            "points and a test part."
+            f"{name} ({source}) has {len(y)} rows, too few for {case.n_train} training points and "
+            "a test part."
         )
     return X, y
 
 
-def draw_partition(name, rng, data_dir=None):
-    """Draw one random partition of a set.
+@lru_cache(maxsize=4)
+def _read_file(file, classes, data_dir):
+    try:
+        data = load(file, data_dir=data_dir, dtype=None)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{error} The table needs a folder with {file}.npz: give it as --data-dir, or leave "
+            "the set out by --sets."
+        ) from error
+    X, y = data.X, data.y
+    if data.X_test is not None:
+        X, y = np.concatenate([X, data.X_test]), np.concatenate([y, data.y_test])
+    if classes is not None:
+        rows = np.isin(y, classes)
+        X, y = X[rows], np.where(y[rows] == classes[1], 1, -1)
+    return X, y, data.source
+
+
+def seeds_of(name, number, seed, n_methods):
+    """Seeds of one partition of a case, and of the methods that are run on it.
+
+    Neither depends on what else is run.
 
     Parameters
     ----------
     name : str
-        Key of :data:`SETS`.
+        Key of :data:`CASES`.
+    number : int
+    seed : int
+    n_methods : int
+
+    Returns
+    -------
+    tuple
+        A ``numpy.random.SeedSequence``, and a list of ``n_methods`` others.
+    """
+    order = list(SETS).index(CASES[name].part_of or name)
+    first, *others = np.random.SeedSequence([seed, order, number]).spawn(1 + n_methods)
+    return first, others
+
+
+def draw_partition(name, rng, data_dir=None):
+    """Draw one random partition of a case.
+
+    Parameters
+    ----------
+    name : str
+        Key of :data:`CASES`.
     rng : numpy.random.Generator
     data_dir : path, optional
 
@@ -138,19 +204,19 @@ def draw_partition(name, rng, data_dir=None):
     -------
     Partition
     """
-    benchmark = SETS[name]
+    case = CASES[name]
     X, y = read_rows(name, data_dir)
     rows = rng.permutation(len(y))
-    if benchmark.per_class is not None:
-        kept = [rows[y[rows] == label][: benchmark.per_class] for label in (-1, 1)]
+    if case.per_class is not None:
+        kept = [rows[y[rows] == label][: case.per_class] for label in (-1, 1)]
         rows = rng.permutation(np.concatenate(kept))
-    train = rows[: benchmark.n_train]
-    test = rows[benchmark.n_train :][: benchmark.n_test]
+    train = rows[: case.n_train]
+    test = rows[case.n_train :][: case.n_test]
     if len(np.unique(y[train])) < 2:
         raise ValueError(f"A training part of {name} has one class only.")
     X_train, X_test = X[train], X[test]
-    if benchmark.n_words is not None:
-        words = _telling_words(X_train > 0, y[train] > 0, benchmark.n_words)
+    if case.n_words is not None:
+        words = _telling_words(X_train > 0, y[train] > 0, case.n_words)
         X_train, X_test = X_train[:, words], X_test[:, words]
     X_train, X_test = X_train.astype(float), X_test.astype(float)
     mean, scale = X_train.mean(axis=0), X_train.std(axis=0)

@@ -1,0 +1,218 @@
+"""Run what a table needs, and keep it for the other tables that need the same.
+
+Several tables are views of one run: errors in one, times in the next. What is stored is one line
+for each job on each partition, so that a table finds in the file what another has left there, and
+columns that take long can have fewer partitions.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bayeskernels.reproduction.gkm.methods import JOB_OF, run_unit
+from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
+from bayeskernels.reproduction.gkm.partitions import read_rows
+from bayeskernels.reproduction.gkm.summary import summarise
+from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.repetitions import read_repetitions, run_repetitions
+
+__all__ = ["TableRun", "add_arguments", "register_table", "reproduce"]
+
+#: Options that decide what a chain is; stored with every repetition.
+CHAIN_OPTIONS = ("draws", "tune", "nuts_draws", "nuts_tune")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRun:
+    """What is run for a table.
+
+    Attributes
+    ----------
+    name : str
+        Key of :data:`bayeskernels.reproduction.gkm.paper.PAPER`; its rows are the cases.
+    methods : tuple of str
+        Columns that can be run.
+    left_out : tuple of str
+        Those of them that are not run unless they are named, as they take long.
+    shares_with : tuple of str
+        Tables that are other views of the same run.
+    views : tuple of callable
+        ``view(summary, methods)`` makes a ``rich.table.Table``.
+    draws, tune, nuts_draws, nuts_tune : int
+        Defaults.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    views: tuple
+    left_out: tuple[str, ...] = ()
+    shares_with: tuple[str, ...] = ()
+    draws: int = 1500
+    tune: int = 500
+    nuts_draws: int = 300
+    nuts_tune: int = 300
+    cases: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "cases", tuple(PAPER[self.name]))
+
+
+def register_table(table, title):
+    """Decorate the ``run`` function of a table so that the command line offers it.
+
+    Parameters
+    ----------
+    table : TableRun
+    title : str
+    """
+    return register(
+        name=table.name,
+        title=title,
+        source="GKM",
+        add_arguments=partial(add_arguments, table),
+    )
+
+
+def add_arguments(table, parser):
+    """Give a command the options of a table.
+
+    Parameters
+    ----------
+    table : TableRun
+    parser : argparse.ArgumentParser
+    """
+    default = [method for method in table.methods if method not in table.left_out]
+    left_out = f"; {' and '.join(table.left_out)} take long" if table.left_out else ""
+    parser.add_argument(
+        "--partitions",
+        type=int,
+        default=10,
+        metavar="N",
+        help=f"random partitions of a set (default: 10; the paper has {PAPER_PARTITIONS})",
+    )
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        default=list(table.cases),
+        metavar="NAME",
+        help=f"rows of the table (default: all of {', '.join(table.cases)})",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=default,
+        metavar="NAME",
+        help=f"some of {', '.join(table.methods)} (default: {', '.join(default)}{left_out})",
+    )
+    helps = {
+        "draws": "sweeps of each chain behind a prediction",
+        "tune": "sweeps thrown away at the start of each chain",
+        "nuts_draws": "draws of the methods that NUTS samples",
+        "nuts_tune": "steps that NUTS adapts itself in",
+    }
+    for name in CHAIN_OPTIONS:
+        value = getattr(table, name)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=int,
+            default=value,
+            metavar="N",
+            help=f"{helps[name]} (default: {value})",
+        )
+    shared = ", ".join(table.shares_with)
+    parser.add_argument(
+        "--stored",
+        action="store_true",
+        help="run nothing: show what the file of --out holds"
+        + (f" (one file serves {table.name}, {shared})" if shared else ""),
+    )
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
+    )
+
+
+def reproduce(table, options, console):
+    """Run a table's repetitions, as far as they are not stored, and print its views.
+
+    Parameters
+    ----------
+    table : TableRun
+    options : argparse.Namespace
+        With the options of :func:`add_arguments` and those that all reproductions have.
+    console : rich.console.Console
+
+    Returns
+    -------
+    dict
+        See :func:`bayeskernels.reproduction.gkm.summary.summarise`.
+    """
+    cases = _some_of(options.sets, table.cases, "data set")
+    methods = _some_of(options.methods, table.methods, "method")
+    if min(options.partitions, options.draws, options.nuts_draws) < 1:
+        raise ValueError("--partitions, --draws and --nuts-draws must be at least 1.")
+    if min(options.tune, options.nuts_tune) < 0:
+        raise ValueError("--tune and --nuts-tune must be at least 0.")
+    settings = {"seed": options.seed} | {name: getattr(options, name) for name in CHAIN_OPTIONS}
+    # All sets grow together, so that a stopped run makes a table of fewer partitions.
+    jobs = list(dict.fromkeys(JOB_OF[method] for method in methods))
+    units = [
+        f"{case}/{number}/{job}"
+        for number in range(options.partitions)
+        for case in cases
+        for job in jobs
+    ]
+    if options.stored:
+        found = _stored(units, settings, options.out)
+    else:
+        found = _run(units, cases, settings, options, console)
+    records = {case: {method: {} for method in methods} for case in cases}
+    for unit, record in found.items():
+        case, number, _ = unit.split("/")
+        for method, cell in record["methods"].items():
+            if method in methods:
+                sizes = {key: value for key, value in record.items() if key != "methods"}
+                records[case][method][int(number)] = cell | sizes
+    summary = summarise(table.name, records, settings)
+    for view in table.views:
+        console.print(view(summary, methods))
+    return summary
+
+
+def _stored(units, settings, out):
+    if out is None:
+        raise ValueError("--stored shows what a file holds: give it as --out.")
+    held = read_repetitions(out, settings)
+    found = {unit: held[unit] for unit in units if unit in held}
+    if not found:
+        raise ValueError(f"{out} holds nothing of this table. Run it without --stored.")
+    return found
+
+
+def _run(units, cases, settings, options, console):
+    for case in cases:
+        read_rows(case, options.data_dir)  # What is missing is missed at once.
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("partitions and methods", total=len(units))
+        records = run_repetitions(
+            partial(run_unit, data_dir=options.data_dir),
+            units,
+            settings=settings,
+            out=options.out,
+            jobs=options.jobs,
+            on_done=lambda: progress.advance(task),
+        )
+    return dict(zip(units, records, strict=True))
+
+
+def _some_of(wanted, known, what):
+    """Those that are wanted, in the order of the table."""
+    for name in wanted:
+        if name not in known:
+            raise ValueError(
+                f"The table has no {what} {name!r}: expected some of {', '.join(known)}."
+            )
+    return [name for name in known if name in wanted]
