@@ -68,7 +68,8 @@ def _slice(base, part, precision, positive, power, shape, rate, rng):
         while True:
             density = shape * end - rate * math.exp(end)
             density += power * log_likelihood(base, part, math.exp(-0.5 * end), positive)
-            if density <= level:
+            # Also where nothing can be compared any more, far out in the tails of the prior.
+            if not density > level:
                 break
             end += step
         if side == 0:
@@ -79,7 +80,7 @@ def _slice(base, part, precision, positive, power, shape, rate, rng):
         new = left + (right - left) * rng.random()
         density = shape * new - rate * math.exp(new)
         density += power * log_likelihood(base, part, math.exp(-0.5 * new), positive)
-        if density > level:
+        if density >= level:
             return math.exp(new)
         if new < here:
             left = new
