@@ -73,7 +73,8 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     )
     if several:
         watched = watched.assign_coords({"class": specification.class_names})
-    if specification.noise is None or max(specification.noise) > 0.0:
+    has_labels = specification.n_classes > 0
+    if has_labels and (specification.noise is None or max(specification.noise) > 0.0):
         errors = _count_errors(specification, idata, progressbar)
         watched["errors"] = (("chain", "draw"), errors.reshape(shape).astype(float))
     if f"{specification.prefix}gamma" in posterior:

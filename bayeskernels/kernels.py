@@ -30,6 +30,7 @@ __all__ = [
     "Kernel",
     "KernelSum",
     "as_kernel",
+    "numpy_function",
     "read_inputs",
 ]
 
@@ -219,12 +220,13 @@ class CovarianceKernel(Kernel):
     def _gram(self, X):
         if self.is_random:
             raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
-        symbolic = self._symbolic[0]
+        symbolic = self.symbolic[0]
         values = self.covariance(symbolic) + pt.zeros((symbolic.shape[0], symbolic.shape[0]))
-        return _numpy_function([symbolic], values)(X)
+        return numpy_function([symbolic], values)(X)
 
     @cached_property
-    def _symbolic(self):
+    def symbolic(self):
+        """Symbolic inputs X and Z, and the kernel values of their rows as a graph of them."""
         X, Z = pt.matrix("X"), pt.matrix("Z")
         values = self.covariance(X, Z)
         # A constant covariance does not look at its inputs, and its graph may be a plain 1 x 1.
@@ -233,17 +235,17 @@ class CovarianceKernel(Kernel):
     @cached_property
     def is_random(self):
         """Whether a hyperparameter is a random variable."""
-        return any(isinstance(v.type, RandomType) for v in ancestors([self._symbolic[2]]))
+        return any(isinstance(v.type, RandomType) for v in ancestors([self.symbolic[2]]))
 
     @cached_property
     def _function(self):
-        X, Z, values = self._symbolic
-        return _numpy_function([X, Z], values)
+        X, Z, values = self.symbolic
+        return numpy_function([X, Z], values)
 
     @cached_property
     def _diagonal(self):
-        X, _, _ = self._symbolic
-        return _numpy_function([X], self.covariance(X, diag=True) + pt.zeros(X.shape[0]))
+        X, _, _ = self.symbolic
+        return numpy_function([X], self.covariance(X, diag=True) + pt.zeros(X.shape[0]))
 
     def __call__(self, X, Z):
         """Evaluate on arrays; only possible while no hyperparameter is random."""
@@ -256,7 +258,7 @@ class CovarianceKernel(Kernel):
         return self._diagonal(X)
 
 
-def _numpy_function(inputs, values):
+def numpy_function(inputs, values):
     """Compile to NumPy calls without fusion.
 
     There is nothing to wait for, where numba takes half a minute the first time it meets a kernel.

@@ -27,6 +27,7 @@ __all__ = [
     "drawn_classifiers",
     "fitc_precisions",
     "flip_rates",
+    "noise_deviations",
     "output_blocks",
 ]
 
@@ -98,6 +99,8 @@ def _drawn_expansions(specification, idata):
         )
     support = np.flatnonzero((beta != 0.0).any(axis=(0, 1)))
     kernel = specification.kernel
+    if specification.family is not None:
+        return np.concatenate([beta, u[..., None]], axis=-1), None
     points = support if kernel.is_precomputed else specification.X[support]
     w = np.concatenate([beta[..., support], u[..., None]], axis=-1)
     return w, KernelExpansion(kernel, points, offset=True)
@@ -233,7 +236,10 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     """
     w, feature_map = drawn_classifiers(specification, idata)
     if feature_map is None:
-        outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
+        if isinstance(specification, GeneralizedKernelSpecification):
+            outputs = _expansions_draw_by_draw(specification, idata, w, X, progressbar)
+        else:
+            outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
         yield slice(0, len(outputs)), outputs
         return
     w = w.reshape(-1, *w.shape[2:])
@@ -268,6 +274,34 @@ def _outputs_draw_by_draw(specification, idata, X, progressbar):
         for s in steps:
             outputs[:, s] = evaluate(X, *(values[s] for values in draws))
     return outputs
+
+
+def _expansions_draw_by_draw(specification, idata, w, X, progressbar):
+    """Outputs of kernel expansions in active points, each with its own kernel: (n, n_draws)."""
+    X = specification.X if X is None else X
+    family = specification.family
+    w = w.reshape(-1, w.shape[-1])
+    theta = [_posterior(idata, name).reshape(len(w), -1) for name in family.names]
+    theta = np.concatenate(theta, axis=1)
+    outputs = np.empty((len(X), len(w)))
+    with (
+        threadpool_limits(1, user_api="blas"),
+        Progress(disable=not progressbar, transient=True) as progress,
+    ):
+        for s in progress.track(range(len(w)), description="Outputs by draw"):
+            active = np.flatnonzero(w[s, :-1])
+            outputs[:, s] = w[s, -1]
+            if len(active):
+                values = family.at(theta[s])(X, specification.X[active])
+                outputs[:, s] += values @ w[s, active]
+    return outputs
+
+
+def noise_deviations(specification, idata):
+    """Standard deviation of a regression's noise: of each draw, or the number it is fixed at."""
+    if specification.noise_data is not None:
+        return float(specification.noise_data.get_value())
+    return _posterior(idata, f"{specification.prefix}noise").ravel()
 
 
 def _compile_outputs(specification):

@@ -19,7 +19,7 @@ from bayeskernels.class_probability import class_probabilities
 from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
-from bayeskernels.outputs import fitc_precisions, flip_rates, output_blocks
+from bayeskernels.outputs import fitc_precisions, flip_rates, noise_deviations, output_blocks
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     GroupedKernelSpecification,
@@ -31,7 +31,7 @@ __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
 def predict(model, idata, X_new, *, progressbar=True):
-    """Predict the classes of new points by Bayesian model averaging.
+    """Predict the classes, or targets, of new points by Bayesian model averaging.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def predict(model, idata, X_new, *, progressbar=True):
         (size of the winning mean output divided by the square root of k(x, x), the number by which
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
-        have ``latent_sd``, the standard deviation of the output.
+        have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
+        ``sd`` of a new target, noise included, and ``latent_sd`` instead of all these.
 
     Examples
     --------
@@ -73,7 +74,11 @@ def predict(model, idata, X_new, *, progressbar=True):
     blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
     if isinstance(specification, GeneralizedKernelSpecification):
-        variables = _link_prediction(blocks, n, specification.class_names, _probit)
+        if specification.link == "identity":
+            variables = _regression_prediction(blocks, n, noise_deviations(specification, idata))
+            return xr.Dataset(variables, coords={"obs_new": np.arange(n)})
+        link = _probit if specification.link == "probit" else _logistic
+        variables = _link_prediction(blocks, n, specification.class_names, link)
     elif isinstance(specification, GroupedKernelSpecification):
         predict_link = _class_prediction if specification.by_class else _link_prediction
         variables = predict_link(blocks, n, specification.class_names, _probit)
@@ -128,6 +133,10 @@ def _probit(part, outputs):
     return ndtr(outputs)
 
 
+def _logistic(part, outputs):
+    return expit(outputs)
+
+
 def _complete_hinge(part, outputs):
     return expit(complete_hinge_logit(outputs))
 
@@ -168,6 +177,19 @@ def _class_prediction(blocks, n, class_names, link=None):
         "latent": (by_class, latent),
         "latent_sd": (by_class, spread),
         "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
+    }
+
+
+def _regression_prediction(blocks, n, noise):
+    """Mean and standard deviation of a new target, and that of the function alone."""
+    mean, spread = np.empty(n), np.empty(n)
+    for part, outputs in blocks:
+        mean[part] = outputs.mean(axis=1)
+        spread[part] = outputs.std(axis=1)
+    return {
+        "mean": ("obs_new", mean),
+        "sd": ("obs_new", np.sqrt(spread**2 + np.mean(np.square(noise)))),
+        "latent_sd": ("obs_new", spread),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import Classes
+from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import Kernel
 
 __all__ = [
@@ -142,11 +143,23 @@ class GeneralizedKernelSpecification(SmoothSpecification):
         False where all points are active.
     inclusion : tuple of float
         Parameters of the Beta prior of the share of active points.
+    link : {"probit", "logistic", "identity"}
+        How observations depend on the predictor; a regression (identity) has no classes.
+    targets : array of shape (m,) or None
+        Observations of a regression.
+    noise_data : SharedVariable or None
+        The model's data ``noise`` where the noise of a regression is fixed.
+    family : KernelFamily or None
+        The kernel as a function of its random hyperparameters, where it has any.
     """
 
     max_active: int
     is_sparse: bool
     inclusion: tuple[float, float]
+    link: str = "probit"
+    targets: np.ndarray | None = field(default=None, repr=False)
+    noise_data: object = field(default=None, repr=False)
+    family: KernelFamily | None = field(default=None, repr=False)
 
     #: Coordinates are kernel values with active points, which differ from draw to draw.
     feature_map = None

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from bayeskernels.samplers.probit_response import draw_response, slice_precision, truncated_normal
+from bayeskernels.samplers.probit_response import draw_response, truncated_normal
+from bayeskernels.samplers.response import slice_precision
 
 __all__ = ["FormulaEleven", "Naive", "PlainSampler"]
 
@@ -141,7 +142,7 @@ class PlainSampler:
     def update(self, here, T, rng):
         """Response, coefficients and precisions (Algorithm 1, in the right order)."""
         n, k = len(self.s), len(self.active)
-        positive = self.peer.positive
+        positive = self.peer.response
         A, leverage = here.leverages()
         b = A @ self.s
         for i in range(n):

@@ -2,55 +2,37 @@ r"""The generalized kernel model with a sparse active set (GKM, section 3.1).
 
 The predictor is :math:`f(x) = u + \sum_j \beta_j k(x, x_j)`; only the coefficients of *active*
 points differ from zero, and which points are active is part of the posterior. Coefficients have
-Silverman's g-prior, offset and coefficients have precisions with Gamma priors. A label is positive
-with probability :math:`\Phi(f)`; the paper's auxiliary response is integrated out of the model, so
-that ArviZ sees pointwise terms of the labels, and lives inside the step method.
+Silverman's g-prior, offset and coefficients have precisions with Gamma priors. The link says what
+is observed: labels that are positive with probability :math:`\Phi(f)` (probit) or
+:math:`1 / (1 + e^{-f})` (logistic), or targets f plus noise (identity). The paper's auxiliary
+response is integrated out of the model, so that ArviZ sees pointwise terms of the observations, and
+lives inside the step method.
 """
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from scipy.spatial.distance import pdist
 
-from bayeskernels.distributions import ActiveSet, Offset, Precision, ProbitLabel, SilvermanG
-from bayeskernels.inputs import as_two_classes
+from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
+from bayeskernels.gram import factor_gram
+from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
-from bayeskernels.kernels import read_inputs
+from bayeskernels.kernel_family import KernelFamily
+from bayeskernels.kernels import CovarianceKernel, as_kernel, read_inputs
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
-from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
+from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
+from bayeskernels.models.observations import read_observations
+from bayeskernels.models.precisions import add_precision, check_precision
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
     attach_specification,
     refuse_second_specification,
 )
 
+#: So many points are enough to find most kernels that are not positive semidefinite.
+CHECKED_POINTS = 500
+
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
-
-
-def mean_distance_kernel(X):
-    r"""Gaussian kernel :math:`\exp(-|x - x'|^2 / \theta^2)`, theta the mean distance of the inputs.
-
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        Beyond 2,000 rows the mean is taken over a random sample of them.
-
-    Returns
-    -------
-    pm.gp.cov.ExpQuad
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-    >>> kernel = mean_distance_kernel(np.array([[0.0], [2.0]]))
-    >>> kernel(np.array([[0.0], [2.0]])).eval().round(4).tolist()  # exp(-1) off the diagonal
-    [[1.0, 0.3679], [0.3679, 1.0]]
-    """
-    rng = np.random.default_rng(0)
-    rows = X if len(X) <= 2000 else X[rng.choice(len(X), 2000, replace=False)]
-    distance = pdist(rows).mean() if len(rows) > 1 else 1.0
-    return pm.gp.cov.ExpQuad(X.shape[1], ls=max(distance, 1e-12) / np.sqrt(2.0))
 
 
 def generalized_kernel_model(
@@ -58,6 +40,11 @@ def generalized_kernel_model(
     y,
     *,
     kernel=None,
+    theta=None,
+    theta_bounds=None,
+    ard=False,
+    link="probit",
+    noise=None,
     max_active=200,
     sparse=True,
     bias=0.0,
@@ -66,18 +53,33 @@ def generalized_kernel_model(
     inclusion=(1.0, 1.0),
     kernel_off=0.5,
 ):
-    r"""Fully Bayesian generalized kernel model for two or more classes, and one or more kernels.
+    r"""Fully Bayesian generalized kernel model: two classes or more, or regression.
 
     Parameters
     ----------
     X : array_like or DataFrame of shape (n, p)
         Training inputs; None where ``kernel`` is a Gram matrix.
     y : array_like of shape (n,)
-        Labels of two classes, of any type. In sorted order the second is the positive class. More
-        than two classes have a predictor each, see Notes.
+        Labels of two classes, of any type; in sorted order the second is the positive class. More
+        than two classes have a predictor each, see Notes. With ``link="identity"`` numbers, the
+        targets of a regression.
     kernel : pm.gp.cov.Covariance, callable or array of shape (n, n), optional
-        By default the paper's Gaussian kernel, see :func:`mean_distance_kernel`. A list of
+        By default the paper's Gaussian kernel :math:`\exp(-\sum_l (x_l - x'_l)^2 / \theta_l^2)`. A
+        covariance may have random hyperparameters: the step learns those that are
+        ``bk.distributions.KernelWidth`` variables, others are left to PyMC's own steps. A list of
         covariances and functions, or a dict with their names, gives a model of several kernels.
+    theta : float, array of shape (p,), "learn" or prior, optional
+        Width of the default kernel: the mean distance of the inputs by default, another number (or
+        one for each column), ``"learn"``, or an unnamed prior such as ``pm.LogNormal.dist(0, 1)``.
+    theta_bounds : tuple of float, optional
+        Learn the width with a uniform prior between these; a tenth of the mean distance and ten
+        times the mean distance by default.
+    ard : bool, default False
+        Learn a width for each column (automatic relevance determination).
+    link : {"probit", "logistic", "identity"}
+        How labels or targets depend on the predictor.
+    noise : float or prior, optional
+        Standard deviation of a regression; half-normal with the scale of the targets by default.
     max_active : int, default 200
         Largest number of active points; at most n is used. Kernel columns are computed for active
         and proposed points only, so far fewer than n keep large data sets feasible.
@@ -86,12 +88,14 @@ def generalized_kernel_model(
     bias : float, default 0
         Constant added to the kernel. The model has an offset of its own.
     g : float or prior, optional
-        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate). With several
-        kernels a prior has one entry for each; that of the default stands for small weights, of
-        about 0.16, which are hard to tell from none:
-        ``bk.distributions.GroupedPrecision.dist(2, 2, shape=2)`` for weights of about one.
+        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate), in a regression
+        Gamma(1, v) with the variance v of the targets. With several kernels a prior has one entry
+        for each; that of the default stands for small weights, of about 0.16, which are hard to
+        tell from none: ``bk.distributions.GroupedPrecision.dist(2, 2, shape=2)`` for weights of
+        about one.
     eta : float or prior, optional
-        Precision of the offset u; Gamma(0.5, 0.05) by default.
+        Precision of the offset u; Gamma(0.5, 0.05) by default, in a regression Gamma(0.5, m / 2)
+        with the mean square m of the targets.
     inclusion : tuple of float, default (1, 1)
         Parameters of the Beta prior of the share of active points.
     kernel_off : float, default 0.5
@@ -101,7 +105,8 @@ def generalized_kernel_model(
     -------
     pm.Model
         With ``gamma`` (which points are active, dim ``obs``), ``beta`` (their coefficients), ``u``,
-        ``g``, ``eta``, the observed labels ``y`` and the inputs ``X`` as data.
+        ``g``, ``eta``, ``theta`` (dim ``feature`` with ``ard``) where it is learned, ``noise`` in a
+        regression, the observations ``y`` and the inputs ``X`` as data.
 
     Notes
     -----
@@ -127,8 +132,20 @@ def generalized_kernel_model(
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['beta', 'eta', 'g', 'gamma', 'u']
+
+    A regression that learns the width of its kernel:
+
+    >>> t = X[:, 0] ** 2
+    >>> model = bk.models.generalized_kernel_model(X, t, link="identity", theta="learn")
+    >>> with model:
+    ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)
+    >>> sorted(idata.posterior.data_vars)
+    ['beta', 'eta', 'g', 'gamma', 'noise', 'theta', 'u']
+    >>> sorted(bk.predict(model, idata, X).data_vars)
+    ['latent_sd', 'mean', 'sd']
     """
-    if is_grouped(kernel, y):
+    if is_grouped(kernel, None if link == "identity" else y):
+        _refuse_for_groups(link, theta, theta_bounds, ard, noise)
         return build_grouped_kernel_model(
             "generalized_kernel_model",
             X,
@@ -148,6 +165,9 @@ def generalized_kernel_model(
         X,
         y,
         kernel=kernel,
+        widths=WidthOptions(theta, theta_bounds, ard, kernel is not None),
+        link=link,
+        noise=noise,
         max_active=max_active,
         sparse=sparse,
         bias=bias,
@@ -157,55 +177,95 @@ def generalized_kernel_model(
     )
 
 
+def _refuse_for_groups(link, theta, theta_bounds, ard, noise):
+    """Refuse options that models of several classes or kernels do not have."""
+    if link != "probit" or noise is not None:
+        raise ValueError(
+            f"Several classes or kernels have the probit link, got link={link!r}"
+            f"{'' if noise is None else ' and noise'}. Give two classes and one kernel, or "
+            'link="probit".'
+        )
+    if theta is not None or theta_bounds is not None or ard:
+        raise ValueError(
+            "theta, theta_bounds and ard belong to models of two classes and one kernel. Give "
+            "kernels with the widths you want, as pm.gp.cov covariances."
+        )
+
+
 def build_generalized_kernel_model(
-    kind, X, y, *, kernel, max_active, sparse, bias, g, eta, inclusion
+    kind, X, y, *, kernel, widths, link, noise, max_active, sparse, bias, g, eta, inclusion
 ):
     """Put the model into the one in context, or into a new one; ``kind`` is the builder's name."""
-    X, columns, kernel = read_inputs(X, kernel, bias, default=mean_distance_kernel)
-    classes = as_two_classes(y, len(X))
+    if widths.is_learned:
+        X, columns = as_inputs(X)
+    else:
+        X, columns, kernel = read_inputs(X, kernel, bias, default=widths.fixed_kernel)
+        _check_kernel(kernel, X)
+    observations = read_observations(y, len(X), link, noise)
     n = len(X)
     if isinstance(max_active, bool) or not isinstance(max_active, int | np.integer):
         raise TypeError(f"max_active must be a whole number, got {max_active!r}.")
     if max_active < 1:
         raise ValueError(f"max_active must be at least 1, got {max_active}.")
-    if kernel.is_random:
-        raise TypeError("A kernel with random hyperparameters is not supported here.")
     check_precision("g", g)
     check_precision("eta", eta)
     max_active = min(int(max_active), n) if sparse else n
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
-    kernel_columns = KernelColumns(kernel, X)
     with model:
-        model.add_coord("class", classes.names)
-        second = "support" if kernel.is_precomputed else "feature"
+        observations.add_coords(model)
+        second = "feature" if widths.is_learned or not kernel.is_precomputed else "support"
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
-        eta = add_precision("eta", eta, ETA_PRIOR, Precision)
+        if widths.is_learned:
+            kernel = as_kernel(widths.add(X), X, bias=bias)
+        eta = add_precision("eta", eta, observations.eta_prior, Precision)
         u = Offset("u", 0.0, tau=eta)
-        g = add_precision("g", g, G_PRIOR, Precision)
+        g = add_precision("g", g, observations.g_prior, Precision)
         if sparse:
             # A fixed shape: the active points are those of training, whatever X is set to.
             gamma = ActiveSet("gamma", max_active, *inclusion, shape=(n,), dims="obs")
         else:
             gamma = pm.Data("gamma", np.ones(n, dtype=np.int64), dims="obs")
         active = pt.nonzero(gamma)[0]
-        active_gram = ActiveGram(kernel_columns)(active)
+        family = None
+        if kernel.is_random:
+            family = KernelFamily(kernel, model)
+            # A constant: of a shared array PyMC would suspect that it had been set anew.
+            support = pt.constant(X, name="X_train")[active]
+            active_gram, cross = kernel.graph(support), kernel.graph(inputs, support)
+        else:
+            kernel_columns = KernelColumns(kernel, X)
+            active_gram = ActiveGram(kernel_columns)(active)
+            cross = kernel_columns(inputs, active)
         beta = SilvermanG("beta", gamma, g, active_gram=active_gram, shape=(n,), dims="obs")
-        f = u + pt.dot(kernel_columns(inputs, active), beta[active])
-        labels = pm.Data("y_data", classes.codes)
-        ProbitLabel("y", f, observed=labels, dims="obs")
+        observations.add(u + pt.dot(cross, beta[active]))
         attach_specification(
             model,
             GeneralizedKernelSpecification(
                 kind=kind,
-                class_names=classes.names,
-                codes=classes.codes,
                 X=X,
                 kernel=kernel,
                 max_active=max_active,
                 is_sparse=sparse,
                 inclusion=tuple(map(float, inclusion)),
                 prefix=model.name_for("u")[:-1],
+                family=family,
+                **observations.specification,
             ),
         )
     return model
+
+
+def _check_kernel(kernel, X):
+    """Refuse a kernel that is not positive semidefinite on some of the points.
+
+    Covariances of PyMC are by construction; of other kernels a sample of points has to do, as the
+    whole matrix is never formed where there are many.
+    """
+    if isinstance(kernel, CovarianceKernel):
+        return
+    rng = np.random.default_rng(0)
+    points = np.sort(rng.choice(len(X), min(len(X), CHECKED_POINTS), replace=False))
+    support = points if kernel.is_precomputed else X[points]
+    # A factor of its Gram matrix is what a kernel that is not positive semidefinite has not.
+    factor_gram(kernel(X[points], support))

@@ -45,6 +45,8 @@ def is_grouped(kernel, y):
     """Whether a model of the given kernel and labels has several kernels or classes."""
     if isinstance(kernel, list | tuple | Mapping):
         return True
+    if y is None:
+        return False
     labels = np.asarray(y)
     try:
         return labels.size > 0 and len(np.unique(labels)) > 2

@@ -10,20 +10,34 @@ variance counts the noise twice).
 """
 
 from bayeskernels.models.generalized_kernel_model import build_generalized_kernel_model
+from bayeskernels.models.kernel_widths import WidthOptions
 
 __all__ = ["sparse_gp_classifier"]
 
 
 def sparse_gp_classifier(
-    X, y, *, kernel=None, max_active=200, bias=0.0, g=None, eta=None, inclusion=(1.0, 1.0)
+    X,
+    y,
+    *,
+    kernel=None,
+    theta=None,
+    theta_bounds=None,
+    ard=False,
+    link="probit",
+    max_active=200,
+    bias=0.0,
+    g=None,
+    eta=None,
+    inclusion=(1.0, 1.0),
 ):
-    """Gaussian-process classifier on a random set of active points, probit link.
+    """Gaussian-process classifier on a random set of active points.
 
     Parameters
     ----------
-    X, y, kernel, max_active, bias, g, eta, inclusion
+    X, y, kernel, theta, theta_bounds, ard, max_active, bias, g, eta, inclusion
         As for :func:`bayeskernels.models.generalized_kernel_model`; 1 / g is the variance of the
         process.
+    link : {"probit", "logistic"}
 
     Returns
     -------
@@ -45,11 +59,19 @@ def sparse_gp_classifier(
     >>> bool((bk.predict(model, idata, X).latent_sd > 0).all())
     True
     """
+    if link == "identity":
+        raise ValueError(
+            "A classifier has the link 'probit' or 'logistic'; for regression use "
+            "generalized_kernel_model(link='identity')."
+        )
     return build_generalized_kernel_model(
         "sparse_gp_classifier",
         X,
         y,
         kernel=kernel,
+        widths=WidthOptions(theta, theta_bounds, ard, kernel is not None),
+        link=link,
+        noise=None,
         max_active=max_active,
         sparse=True,
         bias=bias,

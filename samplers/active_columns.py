@@ -80,6 +80,8 @@ class ActiveColumns(NamedTuple):
         b = W's.
     scales : array of shape (2,)
         1 / sqrt(eta) and 1 / sqrt(g).
+    constant : array of shape (n,)
+        Column of the offset: ones, or weights of the rows where a link has them.
     """
 
     size: np.ndarray
@@ -96,6 +98,7 @@ class ActiveColumns(NamedTuple):
     inverse: np.ndarray
     response: np.ndarray
     scales: np.ndarray
+    constant: np.ndarray
 
     @classmethod
     def empty(cls, n, k_max):
@@ -115,6 +118,7 @@ class ActiveColumns(NamedTuple):
             inverse=np.zeros((k_max + 1, k_max + 1)),
             response=np.zeros(k_max + 1),
             scales=np.ones(2),
+            constant=np.ones(n),
         )
         columns.gram[0, 0] = n
         return columns
@@ -135,7 +139,7 @@ def prepare(state, s, g, eta):
     state.inverse[: k + 1, : k + 1] = np.linalg.inv(M)
     total = 0.0
     for i in range(len(s)):
-        total += s[i]
+        total += s[i] * state.constant[i]
     state.response[0] = total * state.scales[0]
     for a in range(k):
         total = 0.0
@@ -249,7 +253,7 @@ def _products(state, v, s, stored, m):
     with_s = 0.0
     for i in range(len(v)):
         own += v[i] * v[i]
-        total += v[i]
+        total += v[i] * state.constant[i]
         with_s += v[i] * s[i]
     m[0] = total
     _behind_mirrors(state, stored, m[1:])
@@ -418,6 +422,6 @@ def rebuild(state, diagonal):
     for a in range(k):
         total = 0.0
         for i in range(n):
-            total += V[a, i]
+            total += V[a, i] * state.constant[i]
         state.gram[0, a + 1] = total
         state.gram[a + 1, 0] = total

@@ -40,7 +40,7 @@ from bayeskernels.samplers.active_deaths import (
     reflect_now,
     remove_soon,
 )
-from bayeskernels.samplers.probit_response import label_terms
+from bayeskernels.samplers.response import label_terms
 
 __all__ = [
     "BIRTH",

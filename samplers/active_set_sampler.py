@@ -1,16 +1,22 @@
-r"""Sampler of a sparse probit model with its active set, without PyMC (GKM, section 3.2).
+r"""Sampler of a sparse generalized kernel model, without PyMC (GKM, section 3.2).
+
+What depends on the link is in a file for each (:mod:`bayeskernels.samplers.response`). The working
+response s is the sampler's own: truncated normal numbers in a probit model, functions of
+Polya-Gamma variables in a logistic one, the observations themselves in a regression.
 
 One sweep, in an order that keeps the posterior:
 
 1. births, deaths and swaps of active points given the working response s, offset and coefficients
    integrated out (:mod:`bayeskernels.samplers.active_set_moves`);
-2. s given the active set, in the same way (Holmes and Held);
+2. hyperparameters of the kernel, where they are learned, in the same way
+   (:mod:`bayeskernels.samplers.kernel_move`), and s of a probit model (Holmes and Held);
 3. offset and coefficients given s;
 4. their precisions eta and g given them. The paper's step (b) has these before 3, which is wrong
    once 2 has integrated the coefficients out; its appendix has the right order;
 5. g once more along the other direction, with whitened coefficients fixed and s integrated out.
    Between them 4 and 5 mix where each alone would hardly move;
-6. the size of the set with s integrated out and the coefficients explicit, then s afresh.
+6. the size of the set with s integrated out and the coefficients explicit, then s afresh, with the
+   row weights of a logistic model and the noise of a regression.
 """
 
 import math
@@ -29,12 +35,16 @@ from bayeskernels.samplers.active_columns import (
     rebuild,
 )
 from bayeskernels.samplers.active_set_moves import WINDOW, move_points, move_window
-from bayeskernels.samplers.probit_response import (
-    draw_response,
-    impute,
-    log_normal_cdf,
+from bayeskernels.samplers.gaussian_response import GaussianTargets
+from bayeskernels.samplers.logistic_response import LogisticLabels
+from bayeskernels.samplers.probit_response import probit_labels
+from bayeskernels.samplers.response import (
+    impute_response,
+    log_label,
+    renew_response,
     slice_precision,
 )
+from bayeskernels.samplers.row_weights import reweigh
 
 __all__ = ["ActiveSetSampler", "move_probabilities"]
 
@@ -86,13 +96,13 @@ def _draw_coefficients(state, rng):
 
 
 @numba.njit(**_JIT)
-def _finish_sweep(state, s, positive, scales, hyper, f, rng):
-    """Steps 2 to 5. ``scales`` are g and eta, ``hyper`` the shapes and rates of their priors.
+def _finish_sweep(state, s, response, scales, hyper, f, rng):
+    """Steps 2 to 5; s has to be drawn anew where g is random.
 
-    A negative shape stands for a fixed value. f becomes the predictor. Returns offset and whitened
-    coefficients.
+    ``scales`` are g and eta, ``hyper`` the shapes and rates of their priors; a negative shape
+    stands for a fixed value. f becomes the predictor. Returns offset and whitened coefficients.
     """
-    impute(state, s, positive, rng)
+    impute_response(state, s, response, rng)
     coefficients = _draw_coefficients(state, rng)
     k = state.size[0]
     n = len(s)
@@ -105,6 +115,8 @@ def _finish_sweep(state, s, positive, scales, hyper, f, rng):
     for a in range(k):
         for i in range(n):
             part[i] += z[a] * state.V[a, i]
+    for i in range(n):
+        part[i] /= state.constant[i]
     if shape_g > 0.0:
         g = scales[0]
         energy = 0.0
@@ -117,21 +129,24 @@ def _finish_sweep(state, s, positive, scales, hyper, f, rng):
             z[a] *= growth
         for i in range(n):
             part[i] *= growth
-        scales[0] = slice_precision(part, u, new, positive, shape_g, rate_g, rng)
+        scales[0] = slice_precision(part, u, new, response, shape_g, rate_g, rng)
     scale = 1.0 / math.sqrt(scales[0])
     for i in range(n):
         f[i] = u + part[i] * scale
-    if shape_g > 0.0:
-        draw_response(f, positive, s, rng)
     return u, z
 
 
 @numba.njit(**_JIT)
-def _log_likelihood(f, positive):
+def _log_likelihood(f, response):
     total = 0.0
     for i in range(len(f)):
-        total += log_normal_cdf(f[i] if positive[i] else -f[i])
+        total += log_label(response, i, f[i])
     return total
+
+
+@numba.njit(**_JIT)
+def _renew(f, response, s, weights, rng):
+    renew_response(f, response, s, weights, rng)
 
 
 @numba.njit(**_JIT)
@@ -151,16 +166,17 @@ def _activate(state, points, columns, diagonal, s):
 
 
 class ActiveSetSampler:
-    """Chain of a sparse probit model.
+    """Chain of a sparse generalized kernel model.
 
     Parameters
     ----------
     columns : callable
-        ``columns(points)`` gives the kernel columns of points as rows, shape (len(points), n).
-    diagonal : array of shape (n,)
-        Kernel values of the points with themselves.
-    positive : array of bool, shape (n,)
-        Labels.
+        ``columns(points)`` gives the kernel columns of points as rows, shape (len(points), n);
+        ``columns(points, theta)`` where the kernel has hyperparameters.
+    diagonal : array of shape (n,), or callable
+        Kernel values of the points with themselves, or a function of theta.
+    response : array of bool of shape (n,), LogisticLabels or GaussianTargets
+        What was observed; an array holds the labels of a probit model.
     max_active : int
     g_prior, eta_prior : tuple of float or None
         Shape and rate of the Gamma priors; None where the value is fixed.
@@ -174,24 +190,37 @@ class ActiveSetSampler:
     width : int
         Windows have up to this many sizes beside the present one. Their widths are random: narrow
         ones are cheap, wide ones go far.
+    is_sparse : bool
+        False keeps the active points as they are.
+    theta : array of shape (q,), optional
+        Hyperparameters of the kernel to begin with, where it has any.
+    kernel_move : KernelMove, optional
+        How to move them; without it they stay.
 
     Attributes
     ----------
     state : ActiveColumns
-    s, f : arrays of shape (n,)
-        Working response and predictor.
+    s : array of shape (n,)
+        Working response, times the row weights.
+    f : array of shape (n,)
+        Predictor.
+    weights : array of shape (n,) or None
+        Row weights; None in a probit model, where they are one.
     u, g, eta : float
     z : array of shape (k,)
         Whitened coefficients.
+    theta : array of shape (q,) or None
     counts : array of int, shape (4, 2)
         Proposed and accepted moves since they were last set to zero.
+    kernel_counts : array of int, shape (2,)
+        The same of the kernel's hyperparameters: evaluations of their density, and moves.
     """
 
     def __init__(
         self,
         columns,
         diagonal,
-        positive,
+        response,
         max_active,
         *,
         g_prior=(2.0, 0.05),
@@ -202,11 +231,21 @@ class ActiveSetSampler:
         windows=4,
         width=64,
         is_sparse=True,
+        theta=None,
+        kernel_move=None,
     ):
-        n = len(positive)
-        self.columns = columns
-        self.diagonal = np.ascontiguousarray(diagonal, dtype=np.float64)
-        self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
+        self.theta = None if theta is None else np.array(theta, dtype=np.float64)
+        self.kernel_move = kernel_move
+        self._columns, self._diagonal = columns, diagonal
+        if isinstance(response, LogisticLabels):
+            self.weights = response.weights
+        elif isinstance(response, GaussianTargets):
+            self.weights = np.full(len(response.values), 1.0 / response.noise[0])
+        else:
+            response = probit_labels(response)
+            self.weights = None
+        self.response = response
+        self.n = n = len(response) if self.weights is None else len(self.weights)
         self.max_active = max_active
         self.hyper = tuple(
             value for prior in (g_prior, eta_prior) for value in (prior or (-1.0, -1.0))
@@ -216,6 +255,25 @@ class ActiveSetSampler:
         self.proposals, self.windows, self.width = proposals, windows, min(width, n)
         self.is_sparse = is_sparse
         self.counts = np.zeros((4, 2), dtype=np.int64)
+        self.kernel_counts = np.zeros(2, dtype=np.int64)
+
+    def columns(self, points, theta=None):
+        """Kernel columns as the algebra needs them: times the row weights of both points."""
+        if self.theta is None:
+            rows = self._columns(points)
+        else:
+            rows = self._columns(points, self.theta if theta is None else theta)
+        if self.weights is None:
+            return rows
+        return rows * self.weights * self.weights[points][:, None]
+
+    def diagonal(self, theta=None):
+        """Kernel values of all points with themselves, times the squared row weights."""
+        values = self._diagonal
+        if callable(values):
+            values = values(self.theta if theta is None else theta)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return values if self.weights is None else values * self.weights**2
 
     def place(self, points, u, z_or_none, g, eta, rng):
         """Set the chain down at given active points.
@@ -230,7 +288,7 @@ class ActiveSetSampler:
         rng : numpy.random.Generator
             For the working response.
         """
-        n = len(self.positive)
+        n = self.n
         if len(points) > self.max_active:
             raise ValueError(
                 f"{len(points)} points are active at the start, at most {self.max_active} may be: "
@@ -239,68 +297,100 @@ class ActiveSetSampler:
         self.state = ActiveColumns.empty(n, self.max_active)
         self.g, self.eta, self.u = float(g), float(eta), float(u)
         points = np.asarray(points, dtype=np.int64)
-        rows = self.columns(points) if len(points) else np.empty((0, n))
         beta = np.zeros(len(points)) if z_or_none is None else np.asarray(z_or_none)
-        self.f = self.u + beta @ rows
+        self.f = np.full(n, self.u)
+        if len(points):
+            # With weights of one these are the kernel columns themselves.
+            if self.weights is not None:
+                self.weights[:] = 1.0
+            self.f += beta @ self.columns(points)
         self.s = np.empty(n)
-        draw_response(self.f, self.positive, self.s, rng)
+        self._renew(rng)
+        rows = self.columns(points) if len(points) else np.empty((0, n))
         prepare(self.state, self.s, self.g, self.eta)
-        _activate(self.state, points, rows, self.diagonal, self.s)
+        _activate(self.state, points, rows, self.diagonal(), self.s)
         k = len(points)
-        self.z = np.sqrt(self.g) * np.linalg.solve(self.state.T[:k, :k].T, beta)
-        self.pool = np.empty(0, dtype=np.int64)
-        self.pool_columns = np.empty((0, n))
-        self.used = 0
+        scaled = beta if self.weights is None else beta / self.weights[points]
+        self.z = np.sqrt(self.g) * np.linalg.solve(self.state.T[:k, :k].T, scaled)
+        self._empty_pool()
         self.since_rebuild = 0
+
+    def _empty_pool(self):
+        self.pool = np.empty(0, dtype=np.int64)
+        self.pool_columns = np.empty((0, self.n))
+        self.used = 0
 
     def sweep(self, rng):
         """Make one sweep."""
         if self.since_rebuild >= REBUILD_EVERY:
-            rebuild(self.state, self.diagonal)
+            rebuild(self.state, self.diagonal())
             self.since_rebuild = 0
         self.since_rebuild += 1
         prepare(self.state, self.s, self.g, self.eta)
         if self.is_sparse:
             self._move(rng)
+        if self.kernel_move is not None:
+            self.kernel_move(self, rng)
         scales = np.array([self.g, self.eta])
         self.u, self.z = _finish_sweep(
-            self.state, self.s, self.positive, scales, self.hyper, self.f, rng
+            self.state, self.s, self.response, scales, self.hyper, self.f, rng
         )
         self.g, self.eta = scales.tolist()
-        if self.is_sparse and self.windows:
+        has_windows = self.is_sparse and self.windows > 0
+        if has_windows:
             self._move_windows(rng)
-            draw_response(self.f, self.positive, self.s, rng)
+        if has_windows or self.hyper[0] > 0.0 or self.weights is not None:
+            self._renew(rng)
+
+    def refresh(self, rng):
+        """Take note of a parameter of the link that was set from outside."""
+        self._renew(rng)
+
+    def _renew(self, rng):
+        """Draw working response, row weights and the parameters of the link given f."""
+        if self.weights is None:
+            _renew(self.f, self.response, self.s, self.f, rng)
+            return
+        _renew(self.f, self.response, self.s, self.weights, rng)
+        reweigh(self.state, self.weights)
 
     def _move_windows(self, rng):
-        n = len(self.positive)
         z = np.zeros(self.max_active)
         z[: len(self.z)] = self.z
+        diagonal = self.diagonal()
+        f = self.f if self.weights is None else self.f * self.weights
         for _ in range(self.windows):
             k = int(self.state.size[0])
             width = int(self.width ** rng.random())
             n_deaths = int(rng.random() * (width + 1))
             n_births = min(width - n_deaths, self.max_active - k)
             born = rng.choice(np.flatnonzero(~self.state.is_active), n_births, replace=False)
-            columns = self.columns(born) if n_births else np.empty((0, n))
+            columns = self.columns(born) if n_births else np.empty((0, self.n))
             has_changed = move_window(
                 self.state,
                 self.s,
-                self.f,
+                f,
                 z,
                 self.g,
-                self.positive,
+                self.response,
                 born,
                 columns,
-                self.diagonal,
+                diagonal,
                 min(n_deaths, k),
                 self.log_prior,
                 rng,
             )
             self.counts[WINDOW] += 1, has_changed
         self.z = z[: self.state.size[0]].copy()
+        if self.weights is not None:
+            self.f = f / self.weights
 
     def _move(self, rng):
         birth, death = self.moves
+        diagonal = self.diagonal()
+        if self.weights is not None or self.theta is not None:
+            # Columns with the weights, or the kernel, of another sweep.
+            self._empty_pool()
         left = self.proposals
         while left:
             self.used, left = move_points(
@@ -308,7 +398,7 @@ class ActiveSetSampler:
                 self.s,
                 self.pool,
                 self.pool_columns,
-                self.diagonal,
+                diagonal,
                 self.used,
                 birth,
                 death,
@@ -318,13 +408,17 @@ class ActiveSetSampler:
                 self.counts,
             )
             if left:
-                self._new_pool(rng)
+                self._new_pool(rng, left)
 
-    def _new_pool(self, rng):
-        """Draw points to be born, with their kernel columns; in a hurry where most are active."""
-        n = len(self.positive)
+    def _new_pool(self, rng, left):
+        """Draw points to be born, with their kernel columns; in a hurry where most are active.
+
+        Where the pool lasts for this sweep only, no more than the moves that are left may need.
+        """
+        n = self.n
         inactive = max(n - int(self.state.size[0]), 1)
-        size = int(min(np.ceil(64 * n / inactive), 20 * n + 64))
+        is_lasting = self.weights is None and self.theta is None
+        size = int(min(np.ceil((64 if is_lasting else left) * n / inactive), 20 * n + 64))
         self.pool = rng.integers(n, size=size)
         self.pool_columns = self.columns(self.pool)
         self.used = 0
@@ -340,24 +434,53 @@ class ActiveSetSampler:
         k = int(self.state.size[0])
         if k == 0:
             return np.zeros(0)
-        return self.state.T[:k, :k].T @ self.z / np.sqrt(self.g)
+        beta = self.state.T[:k, :k].T @ self.z / np.sqrt(self.g)
+        return beta if self.weights is None else beta * self.weights[self.points]
+
+    @property
+    def noise(self):
+        """Standard deviation of the noise of a regression."""
+        return float(self.response.noise[0])
+
+    @noise.setter
+    def noise(self, value):
+        self.response.noise[0] = value
 
     @property
     def log_likelihood(self):
-        """Log-probability of the labels at the present predictor."""
-        return _log_likelihood(self.f, self.positive)
+        """Log-probability of the observations at the present predictor."""
+        return _log_likelihood(self.f, self.response)
 
-    _carried = ("s", "f", "u", "z", "g", "eta", "pool", "pool_columns", "used", "since_rebuild")
+    _carried = (
+        "s",
+        "f",
+        "u",
+        "z",
+        "g",
+        "eta",
+        "theta",
+        "pool",
+        "pool_columns",
+        "used",
+        "since_rebuild",
+    )
 
     @property
     def snapshot(self):
         """All that changes from sweep to sweep."""
         values = {name: getattr(self, name) for name in self._carried}
+        if self.weights is not None:
+            values["weights"] = self.weights
+        if isinstance(self.response, GaussianTargets):
+            values["noise"] = self.noise
         return deepcopy(values | {"state": tuple(self.state)})
 
     @snapshot.setter
     def snapshot(self, values):
         values = deepcopy(values)
         self.state = ActiveColumns(*values.pop("state"))
+        if "weights" in values:
+            # In place: the data of a link may share them.
+            self.weights[:] = values.pop("weights")
         for name, value in values.items():
             setattr(self, name, value)

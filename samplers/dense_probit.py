@@ -24,7 +24,8 @@ import numpy as np
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.block_draws import outputs_at
 from bayeskernels.samplers.orthant_billiard import bounce_in_orthant
-from bayeskernels.samplers.probit_response import draw_response, log_normal_cdf, slice_precision
+from bayeskernels.samplers.probit_response import draw_response, log_normal_cdf
+from bayeskernels.samplers.response import slice_precision
 
 __all__ = ["DenseProbitSampler"]
 

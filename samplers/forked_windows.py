@@ -20,12 +20,8 @@ import numba
 import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
-from bayeskernels.samplers.active_columns import (
-    append,
-    new_direction,
-    reflect_coefficients,
-    remove,
-)
+from bayeskernels.samplers.active_columns import append, new_direction
+from bayeskernels.samplers.active_deaths import reflect_coefficients, reflect_now, remove_soon
 from bayeskernels.samplers.active_set_moves import (
     _directions_of,
     _draw_index,
@@ -34,7 +30,7 @@ from bayeskernels.samplers.active_set_moves import (
     _log_size_weight,
     _newton_step,
 )
-from bayeskernels.samplers.probit_response import label_terms
+from bayeskernels.samplers.probit_response import probit_terms
 
 __all__ = ["activate", "draw_inactive", "draw_window", "move_fork", "powered_terms"]
 
@@ -53,7 +49,7 @@ def powered_terms(f, positive, power, slope, bend):
     Proposals only use slope and bend, so they may be cut to what is possible: far in the tail,
     where draws of a heavy-tailed prior lie, the difference of large numbers would leave nothing.
     """
-    total = label_terms(f, positive, slope, bend)
+    total = probit_terms(f, positive, slope, bend)
     for i in range(len(f)):
         if not math.fabs(slope[i]) <= math.fabs(f[i]) + 1.0:
             slope[i] = -f[i]
@@ -258,7 +254,8 @@ def move_fork(
     dying = np.sort(slots[:n_lost])
     for a in range(n_lost - 1, -1, -1):
         reflect_coefficients(state, dying[a], z)
-        remove(state, dying[a])
+        remove_soon(state, dying[a])
+    reflect_now(state)
     n_new = chosen - span if is_across else max(chosen - n_deaths, 0)
     first = n_births if is_across else 0
     m = np.empty(k_max + 1)

@@ -8,13 +8,17 @@ import math
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import overload
+
+from bayeskernels.samplers import response
 
 __all__ = [
     "draw_response",
     "impute",
-    "label_terms",
     "log_normal_cdf",
-    "slice_precision",
+    "probit_labels",
+    "probit_terms",
     "truncated_normal",
 ]
 
@@ -36,7 +40,7 @@ def log_normal_cdf(x):
 
 
 @numba.njit(**_JIT)
-def label_terms(f, positive, slope, bend):
+def probit_terms(f, positive, slope, bend):
     """Log-probability of the labels; slope becomes its gradient by f, bend its curvature.
 
     The matrix of second derivatives is minus the diagonal matrix of ``bend``.
@@ -122,50 +126,35 @@ def impute(state, s, positive, rng):
     state.response[: k + 1] = np.dot(W.T, s)
 
 
-@numba.njit(**_JIT)
-def _log_scale_density(log_g, part, offset, positive, shape, rate):
-    """Log-density of log g given whitened coefficients, with s integrated out."""
-    total = shape * log_g - rate * math.exp(log_g)
-    scale = math.exp(-0.5 * log_g)
-    product = 1.0
-    for i in range(len(part)):
-        f = offset + part[i] * scale
-        margin = f if positive[i] else -f
-        if margin > 8.5:
-            continue  # the probability is one to the last digit
-        if margin < -20.0:
-            total += log_normal_cdf(margin)
-            continue
-        # One logarithm for many factors.
-        product *= 0.5 * math.erfc(-margin * 0.7071067811865476)
-        if product < 1e-200:
-            total += math.log(product)
-            product = 1.0
-    return total + math.log(product)
+def probit_labels(positive):
+    """Data of a probit model: its labels as an array of bool."""
+    return np.ascontiguousarray(positive, dtype=np.bool_)
 
 
-@numba.njit(**_JIT)
-def slice_precision(part, offset, g, positive, shape, rate, rng):
-    """Slice move of g that keeps the whitened coefficients z: f = u + V z / sqrt(g) moves along.
+def _is_probit(response):
+    """Whether data are those of a probit model, an array of bool (as a type of numba)."""
+    return isinstance(response, types.Array) and response.dtype == types.boolean
 
-    The working response is integrated out, so it has to be drawn anew afterwards. ``part`` is V z;
-    the prior of g is Gamma(shape, rate).
-    """
-    width = 1.0
-    here = math.log(g)
-    level = _log_scale_density(here, part, offset, positive, shape, rate)
-    level += math.log(1.0 - rng.random())
-    left = here - width * rng.random()
-    right = left + width
-    while _log_scale_density(left, part, offset, positive, shape, rate) > level:
-        left -= width
-    while _log_scale_density(right, part, offset, positive, shape, rate) > level:
-        right += width
-    while True:
-        new = left + (right - left) * rng.random()
-        if _log_scale_density(new, part, offset, positive, shape, rate) > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
+
+@overload(response.log_label)
+def _log_label(response, i, f):
+    if _is_probit(response):
+        return lambda response, i, f: log_normal_cdf(f if response[i] else -f)
+
+
+@overload(response.label_terms)
+def _label_terms(f, response, slope, bend):
+    if _is_probit(response):
+        return lambda f, response, slope, bend: probit_terms(f, response, slope, bend)
+
+
+@overload(response.impute_response)
+def _impute_response(state, s, response, rng):
+    if _is_probit(response):
+        return lambda state, s, response, rng: impute(state, s, response, rng)
+
+
+@overload(response.renew_response)
+def _renew_response(f, response, s, weights, rng):
+    if _is_probit(response):
+        return lambda f, response, s, weights, rng: draw_response(f, response, s, rng)

@@ -12,17 +12,31 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 
-from bayeskernels.distributions import ActiveSetRV, OffsetRV, PrecisionRV, SilvermanGRV
+from bayeskernels.distributions import (
+    ActiveSetRV,
+    NoiseScaleRV,
+    OffsetRV,
+    OwnedWidth,
+    PrecisionRV,
+    SilvermanGRV,
+)
 from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, move_probabilities
 from bayeskernels.samplers.dense_probit import DenseProbitSampler
+from bayeskernels.samplers.gaussian_response import GaussianTargets
 from bayeskernels.samplers.graph_reader import GraphReader
+from bayeskernels.samplers.kernel_move import PAPER_SCALE, KernelMove
+from bayeskernels.samplers.learned_kernel import LearnedKernel
+from bayeskernels.samplers.logistic_response import LogisticLabels
 from bayeskernels.samplers.progress import ProgressColumns
 from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
 
 __all__ = ["ReversibleJump"]
 
-_OWNED = (ActiveSetRV, SilvermanGRV, OffsetRV, PrecisionRV)
+_OWNED = (ActiveSetRV, SilvermanGRV, OffsetRV, PrecisionRV, NoiseScaleRV, OwnedWidth)
+
+#: Numbers that may be fixed, ours, or a user's own variable with any transform.
+_SCALES = ("g", "eta", "noise")
 
 #: Up to this size the kernel matrix is stored; beyond, columns are computed when they are needed.
 MAX_GRAM_BYTES = 2**28
@@ -40,13 +54,15 @@ class ReversibleJump(ProgressColumns, BlockedStep):
     """Step method for the active set of a generalized kernel model, its coefficients and scales.
 
     Births, deaths and swaps of active points by reversible jumps, several in each sweep; the
-    working response of the probit model is part of the step's state and of nothing else.
+    working response of a probit or logistic model is part of the step's state and of nothing else.
 
     Parameters
     ----------
     vars : list, optional
         All variables of the model that belong together by default: ``gamma``, ``beta``, ``u``,
-        ``g`` and ``eta``. Precisions that have a prior of your own are left to other steps.
+        ``g`` and ``eta``, the ``noise`` of a regression and widths of a kernel that are
+        ``bk.distributions.KernelWidth`` variables. Precisions and noise that have a prior of your
+        own are left to other steps.
     sweeps : int, default 1
         Sweeps per recorded draw.
     proposals : int, default 10
@@ -60,14 +76,25 @@ class ReversibleJump(ProgressColumns, BlockedStep):
     start_active : int, optional
         Active points with which a chain starts, drawn at random; by default those of the initial
         point, which has none.
+    kernel_move : {"slice", "random_walk"}
+        How widths of the kernel are learned: by slices on their logarithms, or by the paper's
+        random walk, both given the working response with the coefficients integrated out.
+    kernel_moves : int, default 4
+        So many widths, drawn at random, are moved by slices in each sweep.
+    kernel_scale : float, default sqrt(0.2)
+        Standard deviation of the random walk; the paper has the variance 0.2.
     model : pm.Model, optional
         The model in context by default.
 
     Notes
     -----
+    A dense model (``sparse=False``) with a probit link and a fixed kernel is sampled in the
+    eigenbasis of its kernel matrix, at O(n^2) a sweep; other dense models cost O(n^3).
+
     Sampler statistics: ``rj_active``, the number of active points; ``rj_log_likelihood``;
     ``rj_birth``, ``rj_death``, ``rj_swap`` and ``rj_window``, accepted shares of the moves since
-    the draw before (NaN where none was proposed).
+    the draw before (NaN where none was proposed); ``rj_kernel``, the same of a kernel's widths, for
+    slices moves by evaluations of the density.
 
     References
     ----------
@@ -96,6 +123,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         "rj_death": (float, []),
         "rj_swap": (float, []),
         "rj_window": (float, []),
+        "rj_kernel": (float, []),
     }
     progress_columns = {"rj_active": "Active"}
     _state_class = ReversibleJumpState
@@ -111,6 +139,9 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         birth=0.3,
         death=0.3,
         start_active=None,
+        kernel_move="slice",
+        kernel_moves=4,
+        kernel_scale=PAPER_SCALE,
         model=None,
         rng=None,
         initial_point=None,
@@ -136,9 +167,24 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self.blocked = blocked
         self.rng = get_random_generator(rng)
         self.sweeps, self.start_active = sweeps, start_active
+        self.n_points = len(specification.X)
         self._read_model(model, specification, compile_kwargs)
         options = {"proposals": proposals, "windows": windows, "width": width}
-        self._make_sampler(specification, birth, death, options)
+        options["moves"] = move_probabilities(
+            len(specification.X), specification.max_active, birth, death
+        )
+        log_prior = None if self.kernel is None else self.kernel.log_prior
+        move = KernelMove(
+            log_prior,
+            None if self.kernel is None else self.kernel.coordinates,
+            kind=kernel_move,
+            moves=kernel_moves,
+            scale=kernel_scale,
+        )
+        if self.kernel is not None:
+            options["theta"] = self.kernel.start
+            options["kernel_move"] = move if len(self.kernel.coordinates) else None
+        self._make_sampler(specification, options)
         self._forget()
 
     def _read_model(self, model, specification, compile_kwargs):
@@ -146,9 +192,9 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         prefix = specification.prefix
         self._names, self._priors = {}, {}
         read = GraphReader(model, compile_kwargs or {})
-        # Precisions may be fixed, ours, or a user's own variable with any transform.
-        self._scales = {role: read(model[f"{prefix}{role}"]) for role in ("g", "eta")}
-        for role in ("gamma", "beta", "u", "g", "eta"):
+        roles = _SCALES if specification.link == "identity" else _SCALES[:2]
+        self._scales = {role: read(model[f"{prefix}{role}"]) for role in roles}
+        for role in ("gamma", "beta", "u", *roles):
             variable = model[f"{prefix}{role}"]
             value = model.rvs_to_values.get(variable)
             if value is None or variable not in model.free_RVs:
@@ -157,17 +203,32 @@ class ReversibleJump(ProgressColumns, BlockedStep):
                 self._names[role] = value.name
                 if role in ("g", "eta"):
                     self._priors[role] = _shape_and_rate(variable)
-            elif role not in ("g", "eta"):
+                elif role == "noise":
+                    self._priors[role] = _number(variable.owner.inputs[3])
+            elif role not in _SCALES:
                 raise ValueError(f"ReversibleJump moves {variable.name} too: pass it in vars.")
+        self.kernel = None
+        if specification.family is not None:
+            self.kernel = LearnedKernel(specification.family, model, self.vars, read)
 
-    def _make_sampler(self, specification, birth, death, options):
+    def _make_sampler(self, specification, options):
         X, kernel = specification.X, specification.kernel
         n = len(X)
         priors = {"g_prior": self._priors.get("g"), "eta_prior": self._priors.get("eta")}
-        if not specification.is_sparse:
+        is_eigen = specification.link == "probit" and self.kernel is None
+        if is_eigen and not specification.is_sparse:
             self.sampler = DenseProbitSampler(kernel.gram(X), specification.codes == 1, **priors)
             return
-        if 8 * n * n <= MAX_GRAM_BYTES or kernel.is_precomputed:
+        if self.kernel is not None:
+            family = specification.family
+
+            def columns(points, theta):
+                return np.ascontiguousarray(family.at(theta)(X[points], X))
+
+            def diagonal(theta):
+                return family.at(theta).diagonal(X)
+
+        elif 8 * n * n <= MAX_GRAM_BYTES or kernel.is_precomputed:
             gram = kernel.gram(X)
             columns, diagonal = gram.__getitem__, np.diag(gram).copy()
         else:
@@ -179,13 +240,19 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self.sampler = ActiveSetSampler(
             columns,
             diagonal,
-            specification.codes == 1,
+            self._response(specification),
             specification.max_active,
             set_prior=specification.inclusion,
-            moves=move_probabilities(n, specification.max_active, birth, death),
+            is_sparse=specification.is_sparse,
             **priors,
             **options,
         )
+
+    def _response(self, specification):
+        if specification.link == "identity":
+            return GaussianTargets.of(specification.targets, 1.0, self._priors.get("noise"))
+        positive = specification.codes == 1
+        return LogisticLabels.of(positive) if specification.link == "logistic" else positive
 
     def _forget(self):
         self.sampler_state = None
@@ -214,6 +281,8 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self._adapt_to(point)
         counts = self.sampler.counts
         counts[:] = 0
+        if self.kernel is not None:
+            self.sampler.kernel_counts[:] = 0
         for _ in range(self.sweeps):
             self.sampler.sweep(self.rng)
         new = self._values()
@@ -225,12 +294,15 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             "rj_death": _share(counts[DEATH]),
             "rj_swap": _share(counts[SWAP]),
             "rj_window": _share(counts[WINDOW]),
+            "rj_kernel": np.nan,
         }
+        if self.kernel is not None:
+            stats["rj_kernel"] = _share(self.sampler.kernel_counts)
         return {**point, **new}, [stats]
 
     def _values(self):
         """Values of the owned variables in the space in which PyMC samples."""
-        n = len(self.sampler.positive)
+        n = self.n_points
         points = self.sampler.points
         beta = np.zeros(n)
         beta[points] = self.sampler.beta
@@ -242,28 +314,37 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         for role in self._priors:
             value = getattr(self.sampler, role)
             now[role] = np.asarray(np.log(value))
-        return {self._names[role]: value for role, value in now.items()}
+        values = {self._names[role]: value for role, value in now.items()}
+        return values if self.kernel is None else values | self.kernel.values(self.sampler.theta)
 
     def _adapt_to(self, point):
         """Bring the sampler to where the model's variables are now."""
-        if self.last_values is not None and all(
+        is_ours = self.last_values is not None and all(
             point[name] is value or np.array_equal(point[name], value)
             for name, value in self.last_values.items()
-        ):
-            # Precisions with a prior of the user's own may have been moved by another step.
-            for role in ("g", "eta"):
-                if role not in self._priors:
-                    setattr(self.sampler, role, self._scale(role, point))
+        )
+        # Other steps may have moved hyperparameters of the kernel that have a prior of their own.
+        has_kernel = self.kernel is None or not self.kernel.has_moved(point, self.sampler.theta)
+        others = [role for role in self._scales if role not in self._priors]
+        if is_ours and has_kernel:
+            has_noise = "noise" in others and self.sampler.noise != self._scale("noise", point)
+            for role in others:
+                setattr(self.sampler, role, self._scale(role, point))
+            if has_noise:
+                self.sampler.refresh(self.rng)
             return
         if "gamma" in self._names:
             active = np.flatnonzero(point[self._names["gamma"]])
         else:
-            active = np.arange(len(self.sampler.positive))
+            active = np.arange(self.n_points)
         beta = np.asarray(point[self._names["beta"]])[active]
         if self.start_active is not None and self.last_values is None:
-            n = len(self.sampler.positive)
-            active = np.sort(self.rng.choice(n, self.start_active, replace=False))
+            active = np.sort(self.rng.choice(self.n_points, self.start_active, replace=False))
             beta = np.zeros(len(active))
+        if self.kernel is not None:
+            self.sampler.theta = self.kernel.read(point)
+        if "noise" in self._scales:
+            self.sampler.noise = self._scale("noise", point)
         self.sampler.place(
             active,
             float(point[self._names["u"]]),
@@ -292,7 +373,10 @@ def _share(counts):
 
 def _shape_and_rate(variable):
     """Parameters of a precision's Gamma prior, which must be numbers."""
-    shape, scale = (
-        p.data if isinstance(p, Constant) else p.eval() for p in variable.owner.inputs[2:4]
-    )
-    return float(shape), 1.0 / float(scale)
+    shape, scale = map(_number, variable.owner.inputs[2:4])
+    return shape, 1.0 / scale
+
+
+def _number(parameter):
+    """Value of a parameter that does not depend on other variables."""
+    return float(parameter.data if isinstance(parameter, Constant) else parameter.eval())

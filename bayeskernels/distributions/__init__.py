@@ -23,8 +23,15 @@ from bayeskernels.distributions.hinge import (
     HingeLabel,
     HingeLabelRV,
 )
+from bayeskernels.distributions.kernel_width import KernelWidth, OwnedWidth
 from bayeskernels.distributions.label_noise import LabelNoise, LabelNoiseRV
-from bayeskernels.distributions.output_label import ProbitLabel, ProbitLabelRV
+from bayeskernels.distributions.noise_scale import NoiseScale, NoiseScaleRV
+from bayeskernels.distributions.output_label import (
+    LogisticLabel,
+    LogisticLabelRV,
+    ProbitLabel,
+    ProbitLabelRV,
+)
 from bayeskernels.distributions.precision import Offset, OffsetRV, Precision, PrecisionRV
 from bayeskernels.distributions.silverman_g import SilvermanG, SilvermanGRV
 from bayeskernels.distributions.uniform_sphere import UniformSphere, UniformSphereRV, UnitVector
@@ -50,10 +57,16 @@ __all__ = [
     "HingeLabelRV",
     "KernelOn",
     "KernelOnRV",
+    "KernelWidth",
     "LabelNoise",
     "LabelNoiseRV",
+    "LogisticLabel",
+    "LogisticLabelRV",
+    "NoiseScale",
+    "NoiseScaleRV",
     "Offset",
     "OffsetRV",
+    "OwnedWidth",
     "Precision",
     "PrecisionRV",
     "ProbitClass",

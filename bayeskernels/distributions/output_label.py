@@ -13,7 +13,14 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
-__all__ = ["OutputLabel", "OutputLabelRV", "ProbitLabel", "ProbitLabelRV"]
+__all__ = [
+    "LogisticLabel",
+    "LogisticLabelRV",
+    "OutputLabel",
+    "OutputLabelRV",
+    "ProbitLabel",
+    "ProbitLabelRV",
+]
 
 
 class OutputLabelRV(SymbolicRandomVariable):
@@ -93,6 +100,38 @@ class ProbitLabel(OutputLabel):
 
     rv_type = ProbitLabelRV
     rv_op = ProbitLabelRV.rv_op
+
+
+class LogisticLabelRV(OutputLabelRV):
+    """A label with a logistic likelihood."""
+
+    name = "LogisticLabel"
+    _print_name = ("LogisticLabel", "\\operatorname{LogisticLabel}")
+
+    @staticmethod
+    def log_likelihood(margin):
+        """Logarithm of the logistic function."""
+        return -pt.softplus(-margin)
+
+
+class LogisticLabel(OutputLabel):
+    """Label that is 1 with the probability 1 / (1 + exp(-output)), 0 otherwise.
+
+    Parameters
+    ----------
+    output : tensor_like of float
+        Output f.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> from bayeskernels.distributions import LogisticLabel
+    >>> pm.logp(LogisticLabel.dist([0.0, 40.0]), 0).eval().round(3).tolist()
+    [-0.693, -40.0]
+    """
+
+    rv_type = LogisticLabelRV
+    rv_op = LogisticLabelRV.rv_op
 
 
 @_support_point.register(OutputLabelRV)

@@ -16,8 +16,8 @@ from bayeskernels.samplers.active_set_sampler import (
 )
 from bayeskernels.samplers.probit_response import (
     impute,
-    label_terms,
     log_normal_cdf,
+    probit_terms,
     truncated_normal,
 )
 
@@ -183,7 +183,7 @@ def test_label_terms_are_derivatives():
     def log_probability(f):
         return log_ndtr(np.where(positive, f, -f))
 
-    total = label_terms(f, positive, slope, bend)
+    total = probit_terms(f, positive, slope, bend)
     np.testing.assert_allclose(total, log_probability(f).sum(), rtol=1e-9)
     h = 1e-4
     before, here, after = (log_probability(f + d) for d in (-h, 0.0, h))
@@ -197,7 +197,7 @@ def printed_step(sampler, rng):
     Once s has been drawn with the coefficients integrated out, the old ones do not belong to it.
     """
     prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
-    impute(sampler.state, sampler.s, sampler.positive, rng)
+    impute(sampler.state, sampler.s, sampler.response, rng)
     shape, rate = sampler.hyper[:2]
     energy = sampler.z @ sampler.z / sampler.g
     sampler.g = rng.gamma(shape + 0.5 * len(sampler.z), 1 / (rate + 0.5 * energy))
