@@ -11,8 +11,12 @@ from scipy.interpolate import PchipInterpolator
 
 from bayeskernels.samplers.power_smc import robust_spread
 from bayeskernels.samplers.powered_chain import PoweredChain
+from bayeskernels.samplers.powered_coefficients import G
 
-__all__ = ["PowerLadder", "even_rungs", "rungs_from_pilot"]
+__all__ = ["PowerLadder", "even_rungs", "largest_jump", "rungs_from_pilot"]
+
+#: Over fewer rounds a jump of log g cannot be told from noise.
+FEWEST_ROUNDS = 20
 
 
 def rungs_from_pilot(pilot, *, step=1.0, n_rungs=None):
@@ -79,6 +83,38 @@ def even_rungs(powers, swap_rates):
     return rungs
 
 
+def largest_jump(values):
+    """Largest change of a quantity's mean from one rung to the next, in standard deviations.
+
+    Neighbours a standard deviation of the energy apart differ by one or two of whatever follows
+    the energy. Where a path has a first-order transition, the rungs on either side of it are
+    concentrated on different phases, and the smaller of their standard deviations says so.
+
+    Parameters
+    ----------
+    values : array of shape (n_rounds, n_rungs)
+
+    Returns
+    -------
+    float
+        0 where there are too few rounds to tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> waves = np.sin(np.arange(40.0))[:, None]
+    >>> smooth, broken = largest_jump(waves + [0, 1, 2]), largest_jump(waves + [0, 1, 6])
+    >>> round(smooth, 1), round(broken, 1)
+    (1.4, 7.0)
+    """
+    values = np.asarray(values)
+    if len(values) < FEWEST_ROUNDS:
+        return 0.0
+    spread = values.std(axis=0)
+    smaller = np.maximum(np.minimum(spread[1:], spread[:-1]), 1e-12)
+    return float((np.abs(np.diff(values.mean(axis=0))) / smaller).max())
+
+
 class PowerLadder:
     """Replicas on a ladder of powers.
 
@@ -97,6 +133,8 @@ class PowerLadder:
         Which replica is on each rung.
     energies : array of shape (n_rungs,)
         Those of the rungs after the last round, before its swaps.
+    log_g : array of shape (n_rungs,)
+        Logarithms of g at the same time.
     swap_sums, swap_counts : arrays of shape (n_rungs - 1,)
         Sums of acceptance probabilities, and how many.
     round_trips : int
@@ -109,6 +147,7 @@ class PowerLadder:
         self.replicas = [PoweredChain(target, **options) for _ in self.powers]
         self.at = np.arange(len(self.powers))
         self.energies = np.zeros(len(self.powers))
+        self.log_g = np.zeros(len(self.powers))
         self.parity = 0
         self.forget()
 
@@ -139,6 +178,7 @@ class PowerLadder:
             else:
                 replica.sweep(power, rng)
             self.energies[rung] = replica.energy
+            self.log_g[rung] = np.log(replica.scalars[G])
         self._count_trips()
         now = self.energies.copy()
         for low in range(self.parity, len(self.powers) - 1, 2):

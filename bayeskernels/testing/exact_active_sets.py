@@ -8,7 +8,7 @@ the likelihood there is no response, and the coefficients are integrated out by 
 import itertools
 
 import numpy as np
-from scipy.special import log_ndtr, roots_genlaguerre
+from scipy.special import gammaincinv, log_ndtr, roots_genlaguerre
 from scipy.stats import multivariate_normal
 
 from bayeskernels.distributions.active_set import log_size_weights
@@ -32,6 +32,11 @@ def _nodes(prior, size):
     if not isinstance(prior, tuple):
         return [(float(prior), 1.0)]
     shape, rate = prior
+    if shape < 1.0:
+        # The probability of mixed labels goes with the root of a small precision, which no
+        # polynomial follows; in terms of the prior's distribution function it is smooth.
+        x, weights = np.polynomial.legendre.leggauss(size)
+        return list(zip(gammaincinv(shape, 0.5 * (x + 1.0)) / rate, 0.5 * weights, strict=True))
     x, weights = roots_genlaguerre(size, shape - 1.0)
     return list(zip(x / rate, weights / weights.sum(), strict=True))
 

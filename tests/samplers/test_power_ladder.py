@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from bayeskernels.samplers.energy_reweighting import log_normalizers
-from bayeskernels.samplers.power_ladder import PowerLadder, even_rungs, rungs_from_pilot
+from bayeskernels.samplers.power_ladder import (
+    PowerLadder,
+    even_rungs,
+    largest_jump,
+    rungs_from_pilot,
+)
 from bayeskernels.samplers.power_smc import PowerSMC, power_smc
 from bayeskernels.samplers.powered_chain import PoweredTarget, Whereabouts
 from bayeskernels.testing.exact_active_sets import active_set_masses, powered_active_set_masses
@@ -39,6 +44,18 @@ def test_even_rungs_close_a_gap():
     assert np.all(np.diff(rungs) > 0)
     assert rungs[1] > 0.3
     assert rungs[2] < 0.6
+
+
+def test_jumps():
+    """A rung that is on both sides of a gap in turn does not hide it; few rounds tell nothing."""
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((80, 5))
+    smooth = noise + np.linspace(0.0, 5.0, 5)
+    assert largest_jump(smooth) < 2.0
+    broken = noise + np.array([0.0, 0.2, 3.0, 6.0, 6.2])
+    broken[:, 2] += np.where(rng.random(80) < 0.5, 3.0, -3.0)
+    assert largest_jump(broken) > 2.3
+    assert largest_jump(broken[:10]) == 0.0
 
 
 def test_evidence_at_every_power(target):

@@ -121,10 +121,11 @@ def _place(idata, draw):
     return place
 
 
-def test_ladder_with_a_gap_takes_the_reference_path(monkeypatch, model):
-    """The switch itself, at a rate that every ladder misses."""
-    monkeypatch.setattr(bk.samplers.power_tempering, "SMALLEST_SWAP_RATE", 0.999)
-    result = PowerTempering(model).sample(30, tune=8, chains=1, random_seed=1, **QUIET)
+@pytest.mark.parametrize(("name", "value"), [("SWITCH_SWAP_RATE", 0.999), ("SWITCH_JUMP", 0.01)])
+def test_ladder_with_a_gap_takes_the_reference_path(monkeypatch, model, name, value):
+    """The switches themselves, at a rate and a jump that every ladder misses."""
+    monkeypatch.setattr(bk.samplers.power_tempering, name, value)
+    result = PowerTempering(model).sample(30, tune=44, chains=1, random_seed=1, **QUIET)
     assert result.path == "reference"
 
 
