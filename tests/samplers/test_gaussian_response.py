@@ -9,7 +9,11 @@ from scipy.special import logsumexp
 from bayeskernels.distributions.active_set import log_size_weights
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
-from bayeskernels.samplers.gaussian_response import GaussianTargets, gaussian_terms
+from bayeskernels.samplers.gaussian_response import (
+    GaussianTargets,
+    gaussian_terms,
+    slice_noise,
+)
 
 N_SWEEPS, N_BATCHES = 10_000, 50
 ETA = 0.5
@@ -138,6 +142,22 @@ def test_sets_with_a_random_scale(which):
     sets, numbers = run(sampler, 0.7, lambda s: np.log(getattr(s, which)))
     assert rms_z(sets, probabilities) < 1.3
     assert abs(z_scores(numbers, mean)) < 4
+
+
+def test_slices_of_the_noise_against_quadrature():
+    """Mean and mean square of its logarithm; a z-score beyond 4 comes once in ten thousand runs."""
+    n, squares, scale = 5, 2.0, 0.8
+    grid = np.linspace(-5, 4, 2000)
+    log_density = grid - n * grid - 0.5 * squares / np.exp(2 * grid)
+    log_density -= 0.5 * np.exp(2 * grid) / scale**2
+    mass = np.exp(log_density - logsumexp(log_density))
+    rng = np.random.default_rng(1)
+    noise, draws = 1.0, np.empty(20_000)
+    for k in range(len(draws)):
+        noise = slice_noise(noise, n, squares, scale, rng)
+        draws[k] = np.log(noise)
+    moments = np.column_stack([draws, draws**2])
+    assert (np.abs(z_scores(moments, [mass @ grid, mass @ grid**2])) < 4).all()
 
 
 def test_terms_are_derivatives():
