@@ -16,11 +16,8 @@ from sklearn.svm import SVC
 
 from bayeskernels.kernels import as_kernel
 from bayeskernels.models import bayesian_svm
-from bayeskernels.models.generalized_kernel_model import (
-    ETA_PRIOR,
-    G_PRIOR,
-    mean_distance_kernel,
-)
+from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
+from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR
 from bayeskernels.prediction import predict
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
 from bayeskernels.samplers.dense_probit import DenseProbitSampler
