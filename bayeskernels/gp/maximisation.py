@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
-from bayeskernels.specification import specification_of
+from bayeskernels.gp.specification import process_of
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]
 
@@ -123,7 +123,7 @@ def maximise_evidence(
     bounds = np.column_stack([points[0] - reach, points[0] + reach])
     results = []
     with (
-        few_threads(len(specification_of(model).X)),
+        few_threads(len(process_of(model).X)),
         Progress(disable=not progressbar, transient=True) as progress,
     ):
         task = progress.add_task("Maximising the evidence", total=starts)
