@@ -25,10 +25,7 @@ def as_inputs(X, *, name="X"):
     if X is None:
         raise ValueError(f"{name} is needed, an array of shape (points, features); got None.")
     columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
-    try:
-        values = np.ascontiguousarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numeric: {error}") from error
+    values = _as_floats(X, name)
     if values.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (points, features), got the shape {values.shape}. "
@@ -68,10 +65,7 @@ def as_targets(y, n_points, *, name="y"):
     """
     if y is None:
         raise ValueError(f"{name} is needed, an array of {n_points} numbers; got None.")
-    try:
-        values = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numeric: {error}") from error
+    values = _as_floats(y, name)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.shape != (n_points,):
@@ -86,6 +80,15 @@ def as_targets(y, n_points, *, name="y"):
             "Drop the points without a target."
         )
     return values
+
+
+def _as_floats(values, name):
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("real numbers are needed, got complex ones")
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numeric: {error}") from error
 
 
 @dataclass(frozen=True)

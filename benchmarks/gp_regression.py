@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from _bench import run_parts
+from _hsgp import fit_and_predict
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -114,7 +115,10 @@ def sparse_problem(n):
 
 
 def measure_sparse(bench):
-    """VFE at n = 50,000 in a process of its own: fit by evidence, predict 1,000 points."""
+    """VFE at n = 50,000, fit by evidence and 1,000 predictions, beside PyMC's HSGP.
+
+    Each in a process of its own, for its memory. HSGP has 22 x 22 = 484 basis functions.
+    """
     n, m = (5_000, 200) if bench.quick else (50_000, 500)
     problem = f"n = {n:,}, {m} inducing points"
     bench.say(f"sparse: {problem}")
@@ -136,6 +140,20 @@ def measure_sparse(bench):
     bench.add(
         "sparse", problem, "RMSE against the true function", result["rmse"], 0.05, at_most=True
     )
+    bench.say("sparse: HSGP")
+    peer = _child(bench, problem, "hsgp", n, 14 if bench.quick else 22)
+    if peer is not None:
+        bench.add(
+            "sparse",
+            problem,
+            "CPU seconds of HSGP over ours, fit and predict",
+            peer["cpu_seconds"] / result["cpu_seconds"],
+            note=f"{peer['cpu_seconds']:.1f} s and {peer['peak_gib']:.1f} GiB against "
+            f"{result['cpu_seconds']:.1f} s and {result['peak_gib']:.1f} GiB; RMSE "
+            f"{peer['rmse']:.4f} against {result['rmse']:.4f}; {peer['evaluations']} evaluations, "
+            f"noise {peer['noise']:.4f}",
+            details=peer,
+        )
     bench.say("sparse: one evaluation of PyMC's graph")
     pymcs = _child(bench, problem, "graph", n, m)
     if pymcs is None:
@@ -160,14 +178,21 @@ def _child(bench, problem, what, n, m):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def child(what, n, m):
-    """Do one thing and print what it took as JSON."""
+def child(what, n, m, evaluations=60):
+    """Do one thing and print what it took as JSON.
+
+    By hand, for the memory of a fit cut short: ``--child fit 50000 500 3``.
+    """
     X, f, y = sparse_problem(n)
-    model = bk.models.gp_regression(X[:n], y[:n], ard=True, inducing=m)
-    result = {}
-    if what == "fit":
-        began, cpu = time.perf_counter(), time.process_time()
-        best = maximise_evidence(model, starts=1, max_evaluations=60, progressbar=False)
+    began, cpu = time.perf_counter(), time.process_time()
+    if what == "hsgp":
+        result = fit_and_predict(X[:n], y[:n], X[n:], m=m, max_evaluations=evaluations)
+        result["rmse"] = float(np.sqrt(np.mean((result.pop("mean") - f[n:]) ** 2)))
+        result["seconds"] = time.perf_counter() - began
+        result["cpu_seconds"] = time.process_time() - cpu
+    elif what == "fit":
+        model = bk.models.gp_regression(X[:n], y[:n], ard=True, inducing=m)
+        best = maximise_evidence(model, starts=1, max_evaluations=evaluations, progressbar=False)
         fitted = time.process_time() - cpu
         prediction = bk.predict(model, best, X[n:])
         result = {
@@ -182,6 +207,7 @@ def child(what, n, m):
     else:
         import pytensor.tensor as pt
 
+        model = bk.models.gp_regression(X[:n], y[:n], ard=True, inducing=m)
         values = EvidenceFunction(model)._values
         bound = model.logp(vars=model.potentials)
         function = numpy_function(values, [bound, *pt.grad(bound, values)])
@@ -210,6 +236,7 @@ PARTS = {"exact": measure_exact, "sparse": measure_sparse}
 
 if __name__ == "__main__":
     if "--child" in sys.argv:
-        child(sys.argv[-3], int(sys.argv[-2]), int(sys.argv[-1]))
+        what, *numbers = sys.argv[sys.argv.index("--child") + 1 :]
+        child(what, *map(int, numbers))
     else:
         run_parts("Gaussian-process regression", __doc__, PARTS)

@@ -1,10 +1,13 @@
 """Gaussian-process regression (lecture, part 2), with hyperparameters fixed, optimised or drawn."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.distribution import SymbolicRandomVariable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
 from scipy.linalg import lapack
 from sklearn.cluster import MiniBatchKMeans
 
@@ -137,10 +140,11 @@ def gp_regression(
         _refuse_indefinite(kernel, X)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
+    _refuse_foreign(kernel, model)
     with model:
         second = "support" if not is_default and kernel.is_precomputed else "feature"
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
-        centre = float(mean) if isinstance(mean, int | float) else float(y.mean())
+        centre = float(mean) if isinstance(mean, Real) else float(y.mean())
         spread = float(np.sqrt(np.mean((y - centre) ** 2))) or 1.0
         if is_default:
             kernel = CovarianceKernel(_default_covariance(X, spread, ard), X.shape[1])
@@ -234,7 +238,7 @@ def _default_covariance(X, spread, ard):
 def _check_mean(mean):
     if hasattr(mean, "owner"):
         return
-    if isinstance(mean, bool) or not isinstance(mean, int | float) or not np.isfinite(mean):
+    if isinstance(mean, bool) or not isinstance(mean, Real) or not np.isfinite(mean):
         raise ValueError(f"mean must be a finite number or a prior, got {mean!r}.")
 
 
@@ -242,6 +246,22 @@ def _add_mean(mean):
     if hasattr(mean, "owner"):
         return add_precision("mean", mean, (), None)
     return pt.as_tensor(np.float64(mean))
+
+
+def _refuse_foreign(kernel, model):
+    """Refuse hyperparameters of the kernel that are random variables of another model."""
+    if not isinstance(kernel, CovarianceKernel):
+        return
+    known = set(model.root.named_vars.values())
+    for variable in ancestors([kernel.symbolic[2]]):
+        op = getattr(variable.owner, "op", None)
+        is_random = isinstance(op, RandomVariable | SymbolicRandomVariable)
+        # Parts of a mixture are random too, but have no names.
+        if is_random and variable.name is not None and variable not in known:
+            raise ValueError(
+                f"The kernel's hyperparameter {variable.name!r} belongs to another model. Make the "
+                "kernel and this model inside the same `with pm.Model():`."
+            )
 
 
 def _refuse_indefinite(kernel, X):

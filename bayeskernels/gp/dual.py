@@ -11,7 +11,7 @@ whose noise has the variance :math:`\lambda`.
 import xarray as xr
 
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.specification import specification_of
+from bayeskernels.gp.specification import process_of
 
 __all__ = ["dual_coefficients"]
 
@@ -47,10 +47,10 @@ def dual_coefficients(model, idata=None, *, progressbar=True):
     >>> bool(np.isclose(mean, bk.predict(model, None, [[0.3]])["mean"].values[0]))
     True
     """
-    if specification_of(model).approximation is not None:
+    if process_of(model).approximation is not None:
         raise ValueError(
             "Dual coefficients belong to the exact process; this model has an approximation "
-            f"({specification_of(model).approximation}), expanded in its own points."
+            f"({process_of(model).approximation}), expanded in its own points."
         )
     coefficients = [
         process.posterior.dual for process in each_posterior(model, idata, progressbar=progressbar)

@@ -16,9 +16,9 @@ from pytensor.graph.traversal import ancestors
 from bayeskernels.gp.exact import evidence_and_cotangent
 from bayeskernels.gp.hyperparameters import kernel_graph
 from bayeskernels.gp.posteriors import each_posterior
+from bayeskernels.gp.specification import process_of
 from bayeskernels.gp.vfe_evidence import VfeFunction
 from bayeskernels.kernels import numpy_function
-from bayeskernels.specification import specification_of
 
 __all__ = ["EvidenceFunction", "log_evidence"]
 
@@ -84,7 +84,7 @@ class EvidenceFunction:
     """
 
     def __init__(self, model):
-        specification = specification_of(model)
+        specification = process_of(model)
         chosen = _hyperparameters(model, specification)
         if not chosen:
             raise ValueError(

@@ -10,8 +10,8 @@ import pytensor.tensor as pt
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
+from bayeskernels.gp.specification import process_of
 from bayeskernels.kernels import numpy_function
-from bayeskernels.specification import specification_of
 
 __all__ = ["ProcessDraws", "kernel_graph"]
 
@@ -34,7 +34,7 @@ class ProcessDraws:
     """
 
     def __init__(self, model, idata):
-        self.specification = specification_of(model)
+        self.specification = process_of(model)
         kernel = self.specification.kernel
         self._scalars = _ModelFunction(
             model, [], [self.specification.noise, self.specification.mean]

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
-from bayeskernels.specification import specification_of
+from bayeskernels.gp.specification import process_of
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]
 
@@ -118,14 +118,12 @@ def maximise_evidence(
     if not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance!r}.")
     evidence = EvidenceFunction(model)
-    rng = np.random.default_rng(random_seed)
-    first = evidence.initial_point()
-    points = [first] + [first + rng.standard_normal(len(first)) for _ in range(starts - 1)]
+    points = starting_points(evidence, starts, random_seed)
     reach = np.where(evidence.is_transformed, REACH, np.inf)
-    bounds = np.column_stack([first - reach, first + reach])
+    bounds = np.column_stack([points[0] - reach, points[0] + reach])
     results = []
     with (
-        few_threads(len(specification_of(model).X)),
+        few_threads(len(process_of(model).X)),
         Progress(disable=not progressbar, transient=True) as progress,
     ):
         task = progress.add_task("Maximising the evidence", total=starts)
@@ -158,6 +156,13 @@ def maximise_evidence(
         dims={name: model.named_vars_to_dims.get(name) for name in point},
         coords={dim: list(values) for dim, values in model.coords.items() if values is not None},
     )
+
+
+def starting_points(evidence, starts, random_seed):
+    """The model's initial point and others around it, each a row in unconstrained space."""
+    first = evidence.initial_point()
+    rng = np.random.default_rng(random_seed)
+    return np.vstack([first, first + rng.standard_normal((starts - 1, len(first)))])
 
 
 def _climb(evidence, start, bounds, max_evaluations, tolerance):

@@ -6,8 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from bayeskernels.gp.posteriors import each_posterior
+from bayeskernels.gp.specification import process_of
 from bayeskernels.inputs import as_new_inputs, as_targets
-from bayeskernels.specification import specification_of
 
 __all__ = ["log_predictive_density", "predict_process"]
 
@@ -78,7 +78,7 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
     >>> bk.gp.log_predictive_density(model, None, [[0.5]], [np.sin(3.0)]).round(2)
     array([1.25])
     """
-    X_new = as_new_inputs(X_new, specification_of(model).X.shape[1])
+    X_new = as_new_inputs(X_new, process_of(model).X.shape[1])
     y_new = as_targets(y_new, len(X_new), name="y_new")
     terms = []
     for process in each_posterior(model, idata, progressbar=progressbar):

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayeskernels.kernels import Kernel
+from bayeskernels.specification import specification_of
 
-__all__ = ["GaussianProcessSpecification"]
+__all__ = ["GaussianProcessSpecification", "process_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +51,14 @@ class GaussianProcessSpecification:
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""
         raise TypeError(f"{what} is for classifiers; this is a {self.kind}.")
+
+
+def process_of(model):
+    """The specification of a Gaussian-process regression; other models are refused."""
+    specification = specification_of(model)
+    if not isinstance(specification, GaussianProcessSpecification):
+        raise TypeError(
+            "This works on models made by bk.models.gp_regression; the given one is a "
+            f"{specification.kind}."
+        )
+    return specification

@@ -5,14 +5,14 @@ import xarray as xr
 
 from bayeskernels.laplace_approximation import laplace
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
-from bayeskernels.plots.style import INK, SERIES_COLORS
+from bayeskernels.plots import regression_band
 from bayeskernels.prediction import predict
 from bayeskernels.quadrature import quadrature
 from bayeskernels.regression_prediction import moments_by_draw
 from bayeskernels.specification import specification_of
 from bayeskernels.zoo.bayes_point import overlapping_moons
 from bayeskernels.zoo.figures import FigureOf, ranks, traces
-from bayeskernels.zoo.problem import Problem
+from bayeskernels.zoo.problem import Problem, unexplained_variance
 from bayeskernels.zoo.registry import register
 
 NOTEBOOK = "05_bayesian_learning.ipynb"
@@ -53,12 +53,6 @@ def monitor_regression(model, idata, problem):
     return watched
 
 
-def unexplained_variance(prediction, problem):
-    """Mean squared error over the variance of the test targets."""
-    error = np.mean((prediction["mean"].values - problem.y_test) ** 2)
-    return float(error / np.var(problem.y_test))
-
-
 def mean_and_band(result):
     """Predictive mean with two standard deviations."""
     from matplotlib.figure import Figure
@@ -66,12 +60,8 @@ def mean_and_band(result):
     X = result.problem.X
     x = np.linspace(X.min() - 0.3, X.max() + 0.3, 200)[:, None]
     prediction = predict(result.model, result.idata, x, progressbar=False)
-    mean, sd = prediction["mean"].values, prediction["sd"].values
     ax = Figure(figsize=(10.4, 3.6), layout="constrained").add_subplot()
-    ax.fill_between(x[:, 0], mean - 2 * sd, mean + 2 * sd, color=SERIES_COLORS[0], alpha=0.2)
-    ax.plot(x[:, 0], mean, color=SERIES_COLORS[0])
-    ax.scatter(X[:, 0], result.problem.y, s=14, color=INK, zorder=3)
-    return ax.figure
+    return regression_band(prediction, x, data=(X, result.problem.y), ax=ax).figure
 
 
 REGRESSION_FIGURES = (

@@ -7,7 +7,7 @@ from bayeskernels.models import gp_regression
 from bayeskernels.plots import regression_band
 from bayeskernels.prediction import predict
 from bayeskernels.zoo.figures import FigureOf, ranks, traces
-from bayeskernels.zoo.problem import Problem
+from bayeskernels.zoo.problem import Problem, unexplained_variance
 from bayeskernels.zoo.registry import register
 
 
@@ -36,12 +36,6 @@ def sinusoid():
 def monitor_hyperparameters(model, idata, problem):
     """All hyperparameters are watched."""
     return idata["posterior"].to_dataset()
-
-
-def unexplained_variance(prediction, problem):
-    """Mean squared error over the variance of the test targets."""
-    error = np.mean((prediction["mean"].values - problem.y_test) ** 2)
-    return float(error / np.var(problem.y_test))
 
 
 def band_of_bayes(result):

@@ -38,24 +38,15 @@ def test_kernel_ridge_regression_is_the_mean(data):
 
 
 def test_evidence_is_that_of_bayesian_linear_regression(data):
-    # Weights N(0, I / alpha), noise precision beta: Bishop (2006), equation (3.86).
+    # The linear kernel divided by alpha is the covariance of functions with weights N(0, 1/alpha).
     X, y = data
-    alpha, beta = 0.6, 1 / 0.7**2
-    A = alpha * np.eye(4) + beta * X.T @ X
-    m = beta * np.linalg.solve(A, X.T @ y)
-    n, p = X.shape
-    energy = beta / 2 * np.sum((y - X @ m) ** 2) + alpha / 2 * m @ m
-    expected = (
-        p / 2 * np.log(alpha)
-        + n / 2 * np.log(beta)
-        - energy
-        - np.linalg.slogdet(A)[1] / 2
-        - n / 2 * np.log(2 * np.pi)
-    )
+    alpha, noise = 0.6, 0.7
     kernel = (1 / alpha) * pm.gp.cov.Linear(4, c=0.0)
-    model = bk.models.gp_regression(X, y, kernel=kernel, noise=0.7)
-    assert np.isclose(bk.gp.log_evidence(model), expected, rtol=0, atol=1e-8)
-    # The predictive variance is that of the weights' posterior, too.
-    variance = np.einsum("ij,ji->i", X, np.linalg.solve(A, X.T)) + 1 / beta
-    found = bk.predict(model, None, X)["sd"] ** 2
-    np.testing.assert_allclose(found, variance, rtol=0, atol=1e-8)
+    process = bk.models.gp_regression(X, y, kernel=kernel, noise=noise)
+    linear = bk.models.bayesian_linear_regression(X, y, alpha=alpha, beta=1 / noise**2)
+    for form in ("primal", "dual"):
+        expected = bk.specification_of(linear).posterior(form=form).log_evidence
+        assert np.isclose(bk.gp.log_evidence(process), expected, rtol=0, atol=1e-8)
+    ours, theirs = (bk.predict(model, None, X + 0.1) for model in (process, linear))
+    for name in ("mean", "sd"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-8)

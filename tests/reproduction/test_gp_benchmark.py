@@ -17,8 +17,10 @@ def folder(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:mcycle.npz has sha256")
 def test_one_split_in_the_units_of_the_set(folder):
-    options = {"seed": 1, "starts": 1, "draws": 1, "bayes_splits": 0, "data_dir": folder}
-    record = compare_split("mcycle/3", methods=["evidence", "scikit-learn"], **options)
+    options = {"seed": 1, "starts": 2, "tune": 1, "draws": 1, "bayes_splits": 0}
+    record = compare_split(
+        "mcycle/3", methods=["evidence", "scikit-learn"], data_dir=folder, **options
+    )
     ours, theirs = (record["methods"][m] for m in ("evidence", "scikit-learn"))
     assert (record["n_train"], record["n_test"], record["p"]) == (54, 6, 1)
     assert 2 < ours["rmse"] < 12
@@ -54,7 +56,7 @@ def test_differences_are_paired_and_judged_by_their_error():
         (["--sets", "iris"], "Unknown: 'iris'"),
         (["--methods", "magic"], "Unknown: 'magic'"),
         (["--splits", "21"], "--splits must be between 1 and 20"),
-        (["--starts", "0"], "--starts and --draws must be at least 1"),
+        (["--starts", "0"], "--starts, --tune and --draws must be at least 1"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message, capsys):
