@@ -41,6 +41,10 @@ def make_curve():
     return pd.DataFrame({"rejected": rejected, "error": 0.1 * (1 - rejected), "threshold": 0.5})
 
 
+def make_regression():
+    return xr.Dataset({name: ("obs_new", np.full(5, 0.5)) for name in ("mean", "sd")})
+
+
 def make_queries(seed):
     error = np.random.default_rng(seed).random(5)
     return pd.DataFrame({"n_labels": range(4, 9), "query": -1, "error": error})
@@ -93,6 +97,9 @@ def all_plots(moons, sphere, polygon):
             classifiers={"Bayes point": bk.bayes_point(*polygon).decision_function},
             inscribed="Bayes point",
             ax=ax,
+        ),
+        "regression_band": lambda ax=None: bk.plots.regression_band(
+            make_regression(), np.arange(5.0), data=([1.0], [0.5]), ax=ax
         ),
         "image_grid": lambda ax=None: bk.plots.image_grid(rng.random((7, 4, 3)), range(7), ax=ax),
     }
