@@ -68,6 +68,7 @@ def regression_band(
     ax.plot(x, mean, color=color, linewidth=1.8, label=label)
     if data is not None:
         ax.scatter(*(np.ravel(values) for values in data), s=14, color=INK, zorder=3, label="data")
+    ax.set(xlabel="input", ylabel="target")
     ax.grid(color=QUIET, alpha=0.25)
     ax.legend(frameon=False, fontsize="small")
     return ax
