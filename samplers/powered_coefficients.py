@@ -26,6 +26,9 @@ _JIT = {
     "fastmath": {"nsz", "contract", "reassoc"},
 }
 
+#: Steps out of a slice, each as long as its first interval.
+MAX_STEPS = 200
+
 #: Where the array of scalars of a chain has precisions and offset.
 G, ETA, OFFSET = range(3)
 
@@ -62,13 +65,15 @@ def _slice(base, part, precision, positive, power, shape, rate, rng):
     level += math.log(1.0 - rng.random())
     left = here - rng.random()
     right = left + 1.0
+    # At most so many steps to the two sides together, shared out at random (Neal 2003, figure 3):
+    # from far out in the tails of the prior the slice may be endless.
+    steps = int(rng.random() * MAX_STEPS)
     for side in range(2):
         step = -1.0 if side == 0 else 1.0
         end = left if side == 0 else right
-        while True:
+        for _ in range(steps if side == 0 else MAX_STEPS - 1 - steps):
             density = shape * end - rate * math.exp(end)
             density += power * log_likelihood(base, part, math.exp(-0.5 * end), positive)
-            # Also where nothing can be compared any more, far out in the tails of the prior.
             if not density > level:
                 break
             end += step
@@ -80,12 +85,15 @@ def _slice(base, part, precision, positive, power, shape, rate, rng):
         new = left + (right - left) * rng.random()
         density = shape * new - rate * math.exp(new)
         density += power * log_likelihood(base, part, math.exp(-0.5 * new), positive)
-        if density >= level:
+        if density > level:
             return math.exp(new)
         if new < here:
             left = new
         else:
             right = new
+        if right - left < 1e-10:
+            # Numbers so large that rounding puts even the present place below the level.
+            return precision
 
 
 @numba.njit(**_JIT)
