@@ -112,7 +112,7 @@ def test_sampled_network():
     model = rbf_network(x, y, centers=5, adapt="all", alpha=0.5, center_sd=0.2)
     with model:
         idata = pm.sample(
-            200, tune=300, chains=2, cores=1, random_seed=1, quiet=True, nuts_sampler="pymc"
+            400, tune=400, chains=2, cores=1, random_seed=1, quiet=True, nuts_sampler="pymc"
         )
     prediction = bk.predict(model, idata, x)
     error = prediction["mean"].values - np.sin(3 * x[:, 0])
