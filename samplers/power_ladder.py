@@ -103,9 +103,9 @@ def largest_jump(values):
     --------
     >>> import numpy as np
     >>> waves = np.sin(np.arange(40.0))[:, None]
-    >>> smooth, broken = largest_jump(waves + [0, 1, 2]), largest_jump(waves + [0, 1, 6])
+    >>> smooth, broken = largest_jump(waves + [0, 1, 2]), largest_jump(waves + [0, 1, 7])
     >>> round(smooth, 1), round(broken, 1)
-    (1.4, 7.0)
+    (1.4, 8.5)
     """
     values = np.asarray(values)
     if len(values) < FEWEST_ROUNDS:
