@@ -20,21 +20,29 @@ import numba
 import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.waiting_columns import (
+    MAX_DEAD,
+    MAX_RAW,
+    add_raw_row,
+    leave_out_dead,
+    new_row,
+    stored_rows,
+    whiten_entries,
+    whiten_now,
+)
 
 __all__ = [
     "ActiveColumns",
     "append",
+    "append_later",
     "birth_gain",
+    "coupling",
     "new_direction",
     "new_products",
     "prepare",
     "products",
     "rebuild",
-    "whitened_column",
 ]
-
-#: Reflections of deaths that may wait before they are carried out on V together.
-MAX_MIRRORS = 24
 
 #: Pivots (squared, relative to the diagonal) below which products are computed the long way.
 SMALL_PIVOT = 1e-3
@@ -61,22 +69,27 @@ class ActiveColumns(NamedTuple):
         Their kernel columns, as rows; that of the point in slot a is row ``stored[a]``.
     stored : array of int, shape (k_max,)
         A permutation: rows of ``kernel`` in use, then free ones.
-    V : array of shape (k_max + MAX_MIRRORS, n)
-        Whitened columns, as rows, but for the reflections that wait in ``mirrors``.
-    mirrors : array of shape (MAX_MIRRORS, k_max + MAX_MIRRORS)
-        Normals, of squared length two, of reflections of the rows of V that have not been carried
-        out yet, first one first. After them row a of the whitened columns is row ``position[a]``.
-    waiting : array of int, shape (2,)
-        Number of those reflections, and of rows of V while there are any.
-    position : array of int, shape (k_max,)
-        Means something only while reflections are waiting.
-    T : array of shape (k_max, k_max)
-        Inverse of L: V = T K_gamma' as rows.
-    gram : array of shape (k_max + 1, k_max + 1)
+    V : array of shape (k_max + MAX_DEAD, n)
+        Whitened columns, as rows, but for what waits to be done to them
+        (:mod:`bayeskernels.samplers.waiting_columns`).
+    waiting : array of int, shape (3,)
+        Number of deaths that wait, of rows of V that are raw kernel columns, and of columns of T in
+        use. With deaths waiting there are as many rows more than active points, here and below.
+    dead : array of shape (MAX_DEAD, k_max + MAX_DEAD)
+        Orthonormal directions that were lost with the deaths that wait.
+    raw_weights : array of shape (MAX_RAW, k_max + MAX_DEAD)
+        What has to be subtracted from each raw row (the last ones) of the rows before it.
+    raw_pivots : array of shape (MAX_RAW,)
+        What each has to be divided by afterwards.
+    T : array of shape (k_max + MAX_DEAD, k_max + MAX_RAW)
+        Inverse of L: V = T K_gamma' as rows. Waits for the same as V.
+    column : array of int, shape (k_max,)
+        Column of T of each active point: its slot, while nothing waits.
+    gram : array of shape (k_max + MAX_DEAD + 1, k_max + MAX_DEAD + 1)
         Inner products of (1, V).
-    inverse : array of shape (k_max + 1, k_max + 1)
-        Inverse of M.
-    response : array of shape (k_max + 1,)
+    inverse : array of shape (k_max + MAX_DEAD + 1, k_max + MAX_DEAD + 1)
+        Inverse of M; zero along dead directions.
+    response : array of shape (k_max + MAX_DEAD + 1,)
         b = W's.
     scales : array of shape (2,)
         1 / sqrt(eta) and 1 / sqrt(g).
@@ -90,10 +103,12 @@ class ActiveColumns(NamedTuple):
     kernel: np.ndarray
     stored: np.ndarray
     V: np.ndarray
-    mirrors: np.ndarray
     waiting: np.ndarray
-    position: np.ndarray
+    dead: np.ndarray
+    raw_weights: np.ndarray
+    raw_pivots: np.ndarray
     T: np.ndarray
+    column: np.ndarray
     gram: np.ndarray
     inverse: np.ndarray
     response: np.ndarray
@@ -103,20 +118,23 @@ class ActiveColumns(NamedTuple):
     @classmethod
     def empty(cls, n, k_max):
         """No active points."""
+        n_rows = k_max + MAX_DEAD
         columns = cls(
             size=np.zeros(1, dtype=np.int64),
             points=np.full(k_max, -1),
             is_active=np.zeros(n, dtype=np.bool_),
             kernel=np.zeros((k_max, n)),
             stored=np.arange(k_max),
-            V=np.zeros((k_max + MAX_MIRRORS, n)),
-            mirrors=np.zeros((MAX_MIRRORS, k_max + MAX_MIRRORS)),
-            waiting=np.zeros(2, dtype=np.int64),
-            position=np.arange(k_max),
-            T=np.zeros((k_max, k_max)),
-            gram=np.zeros((k_max + 1, k_max + 1)),
-            inverse=np.zeros((k_max + 1, k_max + 1)),
-            response=np.zeros(k_max + 1),
+            V=np.zeros((n_rows, n)),
+            waiting=np.zeros(3, dtype=np.int64),
+            dead=np.zeros((MAX_DEAD, n_rows)),
+            raw_weights=np.zeros((MAX_RAW, n_rows)),
+            raw_pivots=np.ones(MAX_RAW),
+            T=np.zeros((n_rows, k_max + MAX_RAW)),
+            column=np.arange(k_max),
+            gram=np.zeros((n_rows + 1, n_rows + 1)),
+            inverse=np.zeros((n_rows + 1, n_rows + 1)),
+            response=np.zeros(n_rows + 1),
             scales=np.ones(2),
             constant=np.ones(n),
         )
@@ -149,71 +167,25 @@ def prepare(state, s, g, eta):
 
 
 @numba.njit(**_JIT)
-def _behind_mirrors(state, stored, values):
-    """Turn what belongs to the rows of V as they are stored into what belongs to whitened columns.
-
-    ``stored`` is used up; ``values`` has one entry for each active point.
-    """
-    n_mirrors, n_rows = state.waiting
-    if n_mirrors == 0:
-        values[: state.size[0]] = stored
-        return
-    for b in range(n_mirrors):
-        along = 0.0
-        for a in range(n_rows):
-            along += state.mirrors[b, a] * stored[a]
-        for a in range(n_rows):
-            stored[a] -= along * state.mirrors[b, a]
-    for a in range(state.size[0]):
-        values[a] = stored[state.position[a]]
-
-
-@numba.njit(**_JIT)
-def _before_mirrors(state, values):
-    """Reverse :func:`_behind_mirrors`: coefficients of the rows of V as they are stored."""
-    k = state.size[0]
-    n_mirrors, n_rows = state.waiting
-    if n_mirrors == 0:
-        return values[:k]
-    stored = np.zeros(n_rows)
-    for a in range(k):
-        stored[state.position[a]] = values[a]
-    for b in range(n_mirrors - 1, -1, -1):
-        along = 0.0
-        for a in range(n_rows):
-            along += state.mirrors[b, a] * stored[a]
-        for a in range(n_rows):
-            stored[a] -= along * state.mirrors[b, a]
-    return stored
-
-
-@numba.njit(**_JIT)
-def _stored_rows(state):
-    """Number of rows of V in use."""
-    return state.waiting[1] if state.waiting[0] > 0 else state.size[0]
-
-
-@numba.njit(**_JIT)
 def _coordinates(state, point, diagonal, without, c):
     """C becomes the coordinates of a point in V; returns the pivot of a step that adds it.
 
     ``without`` is a unit vector in the coordinates of V that is left out (of a point about to
     die), or empty.
     """
-    k = state.size[0]
-    n_rows = _stored_rows(state)
-    stored = np.empty(n_rows)
+    n_rows = stored_rows(state)
     for a in range(n_rows):
-        stored[a] = state.V[a, point]
-    _behind_mirrors(state, stored, c)
+        c[a] = state.V[a, point]
+    whiten_entries(state, c[:n_rows])
+    leave_out_dead(state, c[:n_rows])
     if len(without) > 0:
         along = 0.0
-        for a in range(k):
+        for a in range(n_rows):
             along += c[a] * without[a]
-        for a in range(k):
+        for a in range(n_rows):
             c[a] -= along * without[a]
     left = diagonal * (1.0 + ACTIVE_JITTER)
-    for a in range(k):
+    for a in range(n_rows):
         left -= c[a] * c[a]
     return math.sqrt(max(left, diagonal * ACTIVE_JITTER))
 
@@ -226,14 +198,16 @@ def new_direction(state, point, column, diagonal, without, v, c):
     die), or empty.
     """
     pivot = _coordinates(state, point, diagonal, without, c)
-    whitened_column(state, column, c, pivot, v)
+    _whitened_column(state, column, c, pivot, v)
     return pivot
 
 
 @numba.njit(**_JIT)
-def whitened_column(state, column, c, pivot, v):
+def _whitened_column(state, column, c, pivot, v):
     """Whitened column v of a point from its coordinates in V."""
-    known = np.dot(_before_mirrors(state, c), state.V[: _stored_rows(state)])
+    whiten_now(state)
+    n_rows = stored_rows(state)
+    known = np.dot(c[:n_rows], state.V[:n_rows])
     scale = 1.0 / pivot
     for i in range(len(v)):
         v[i] = (column[i] - known[i]) * scale
@@ -242,12 +216,14 @@ def whitened_column(state, column, c, pivot, v):
 @numba.njit(**_JIT)
 def products(state, v, s, m):
     """M becomes the inner products of v with (1, V); returns those with itself and with s."""
-    return _products(state, v, s, np.dot(state.V[: _stored_rows(state)], v), m)
+    n_rows = stored_rows(state)
+    m[1 : n_rows + 1] = np.dot(state.V[:n_rows], v)
+    return _other_products(state, v, s, m)
 
 
 @numba.njit(**_JIT)
-def _products(state, v, s, stored, m):
-    """As :func:`products`, from the inner products of v with the rows of V as they are stored."""
+def _other_products(state, v, s, m):
+    """As :func:`products`, but m has the inner products with the rows as they are stored."""
     own = 0.0
     total = 0.0
     with_s = 0.0
@@ -256,7 +232,7 @@ def _products(state, v, s, stored, m):
         total += v[i] * state.constant[i]
         with_s += v[i] * s[i]
     m[0] = total
-    _behind_mirrors(state, stored, m[1:])
+    whiten_entries(state, m[1 : stored_rows(state) + 1])
     return own, with_s
 
 
@@ -264,131 +240,140 @@ def _products(state, v, s, stored, m):
 def new_products(state, point, column, known, diagonal, without, s, v, c, m):
     """What :func:`products` finds for the whitened column of a further point.
 
-    Returns its pivot and its products with itself and with s. The column itself is not needed to
-    judge a proposal: its products follow from those of the kernel column and the Gram matrix. Only
-    where the pivot is small, and the difference of large numbers would be left, is it computed.
-    ``known`` has the inner products of the kernel column with the first rows of V as they are
-    stored, which can be computed for many columns at once; what it lacks is added.
+    Returns its pivot, its products with itself and with s, and whether v became the column. It is
+    not needed to judge a proposal: its products follow from those of the kernel column and the Gram
+    matrix. Only where the pivot is small, and the difference of large numbers would be left, is it
+    computed. ``known`` has the inner products of the kernel column with the first rows of V as they
+    are stored, which can be computed for many columns at once; what it lacks is added.
     """
-    k = state.size[0]
     pivot = _coordinates(state, point, diagonal, without, c)
     if pivot * pivot < SMALL_PIVOT * diagonal:
-        whitened_column(state, column, c, pivot, v)
+        _whitened_column(state, column, c, pivot, v)
         own, with_s = products(state, v, s, m)
-        return pivot, own, with_s
-    n_rows = _stored_rows(state)
-    stored = np.empty(n_rows)
-    stored[: len(known)] = known
-    stored[len(known) :] = np.dot(state.V[len(known) : n_rows], column)
-    own, with_s = _products(state, column, s, stored, m)
+        return pivot, own, with_s, True
+    n_rows = stored_rows(state)
+    n_known = len(known)
+    m[1 : n_known + 1] = known
+    m[n_known + 1 : n_rows + 1] = np.dot(state.V[n_known:n_rows], column)
+    own, with_s = _other_products(state, column, s, m)
     total = 0.0
-    for a in range(k):
+    for a in range(n_rows):
         own -= 2.0 * c[a] * m[a + 1]
         with_s -= c[a] * state.response[a + 1] / state.scales[1]
         total += c[a] * state.gram[0, a + 1]
     m[0] = (m[0] - total) / pivot
-    for a in range(k):
+    for a in range(n_rows):
         row = 0.0
-        for e in range(k):
+        for e in range(n_rows):
             row += state.gram[a + 1, e + 1] * c[e]
         own += c[a] * row
         m[a + 1] = (m[a + 1] - row) / pivot
-    return pivot, own / (pivot * pivot), with_s / pivot
+    return pivot, own / (pivot * pivot), with_s / pivot, False
 
 
 @numba.njit(**_JIT)
-def birth_gain(state, own, with_s, m, x, share):
-    """Log-ratio of p(s) with and without a further column.
+def coupling(state, own, m, x, share, row):
+    """What M's inverse has to be updated by when a column with products m is added.
 
-    Without a direction that is about to die where x and ``share`` are what
+    Row becomes the inverse times the new column of M; returns the Schur complement. Both are
+    without a direction that is about to die where x and ``share`` are what
     :func:`~bayeskernels.samplers.active_deaths.death_gain` found for it; x is empty otherwise.
     """
-    k = state.size[0]
+    size = stored_rows(state) + 1
     g_scale = state.scales[1]
     schur = 1.0 + own * g_scale * g_scale
-    residual = with_s * g_scale
-    weights = np.empty(k + 1)
+    weights = np.empty(size)
     weights[0] = m[0] * state.scales[0] * g_scale
-    for a in range(k):
-        weights[a + 1] = m[a + 1] * g_scale * g_scale
-    for a in range(k + 1):
-        row = 0.0
-        for c in range(k + 1):
-            row += state.inverse[a, c] * weights[c]
-        schur -= weights[a] * row
-        residual -= state.response[a] * row
+    for a in range(1, size):
+        weights[a] = m[a] * g_scale * g_scale
+    for a in range(size):
+        value = 0.0
+        for e in range(size):
+            value += state.inverse[a, e] * weights[e]
+        row[a] = value
+        schur -= weights[a] * value
     if len(x) > 0:
         # The inverse without the direction differs by the outer product of x with itself.
         along = 0.0
-        with_response = 0.0
-        for a in range(k + 1):
+        for a in range(size):
             along += x[a] * weights[a]
-            with_response += x[a] * state.response[a]
-        schur += along * along / share
-        residual += along * with_response / share
-    schur = max(schur, 1.0)
+        along /= share
+        for a in range(size):
+            row[a] -= along * x[a]
+        schur += along * along * share
+    return max(schur, 1.0)
+
+
+@numba.njit(**_JIT)
+def birth_gain(state, with_s, row, schur):
+    """Log-ratio of p(s) with and without a further column, from its :func:`coupling`."""
+    residual = with_s * state.scales[1]
+    for a in range(stored_rows(state) + 1):
+        residual -= state.response[a] * row[a]
     return -0.5 * math.log(schur) + 0.5 * residual * residual / schur
 
 
 @numba.njit(**_JIT)
-def append(state, point, column, v, c, pivot, own, with_s, m):
-    """Make a point active; what :func:`new_direction` and :func:`products` found is used."""
+def append(state, point, column, v, c, pivot, own, with_s, m, row, schur, x, share):
+    """Make a point active.
+
+    What :func:`new_direction`, :func:`products` and :func:`coupling` found is used. x, where it is
+    not empty, and ``share`` belong to a point that dies at the same time
+    (:func:`~bayeskernels.samplers.active_deaths.forget`).
+    """
+    whiten_now(state)
+    _append_point(state, point, column, own, with_s, m, row, schur, x, share)
+    a = new_row(state)
+    for i in range(len(v)):
+        state.V[a, i] = v[i]
+    for e in range(a):
+        for b in range(state.waiting[2]):
+            state.T[a, b] -= c[e] * state.T[e, b]
+    for b in range(state.waiting[2]):
+        state.T[a, b] /= pivot
+    state.size[0] += 1
+
+
+@numba.njit(**_JIT)
+def append_later(state, point, column, c, pivot, own, with_s, m, row, schur, x, share):
+    """As :func:`append`, but the rows of V and T follow later."""
+    _append_point(state, point, column, own, with_s, m, row, schur, x, share)
+    add_raw_row(state, new_row(state), column, c, pivot)
+    state.size[0] += 1
+
+
+@numba.njit(**_JIT)
+def _append_point(state, point, column, own, with_s, m, row, schur, x, share):
+    """All that follows a birth but for V and T."""
     k = state.size[0]
-    n = len(v)
-    g_scale = state.scales[1]
-    row_in_store = state.stored[k]
-    new_row = _stored_rows(state)
-    if state.waiting[0] > 0:
-        state.position[k] = new_row
-        state.waiting[1] += 1
-        state.mirrors[: state.waiting[0], new_row] = 0.0
-    for i in range(n):
-        state.kernel[row_in_store, i] = column[i]
-        state.V[new_row, i] = v[i]
-    # Inverse of a factor with one more row.
-    for a in range(k):
-        state.T[a, k] = 0.0
-        state.T[k, a] = 0.0
-    for a in range(k):
-        weight = c[a] / pivot
-        for e in range(k):
-            state.T[k, e] -= weight * state.T[a, e]
-    state.T[k, k] = 1.0 / pivot
-    # Inverse of a matrix with one more row: block formula.
-    schur = 1.0 + own * g_scale * g_scale
-    weights = np.empty(k + 1)
-    weights[0] = m[0] * state.scales[0] * g_scale
-    for a in range(k):
-        weights[a + 1] = m[a + 1] * g_scale * g_scale
-    row = np.empty(k + 1)
-    for a in range(k + 1):
-        value = 0.0
-        for e in range(k + 1):
-            value += state.inverse[a, e] * weights[e]
-        row[a] = value
-        schur -= weights[a] * value
-    schur = max(schur, 1.0)
-    for a in range(k + 1):
-        share = row[a] / schur
-        for e in range(k + 1):
-            state.inverse[a, e] += share * row[e]
-        state.inverse[a, k + 1] = -share
-        state.inverse[k + 1, a] = -share
-        state.gram[a, k + 1] = m[a]
-        state.gram[k + 1, a] = m[a]
-    state.inverse[k + 1, k + 1] = 1.0 / schur
-    state.gram[k + 1, k + 1] = own
-    state.response[k + 1] = with_s * g_scale
+    last = stored_rows(state) + 1
+    for a in range(last):
+        # Inverse of a matrix with one more row (block formula), and perhaps a direction less.
+        weight = row[a] / schur
+        if len(x) > 0:
+            lost = x[a] / share
+            for e in range(last):
+                state.inverse[a, e] += weight * row[e] - lost * x[e]
+        else:
+            for e in range(last):
+                state.inverse[a, e] += weight * row[e]
+        state.inverse[a, last] = -weight
+        state.inverse[last, a] = -weight
+        state.gram[a, last] = m[a]
+        state.gram[last, a] = m[a]
+    state.inverse[last, last] = 1.0 / schur
+    state.gram[last, last] = own
+    state.response[last] = with_s * state.scales[1]
+    state.kernel[state.stored[k]] = column
     state.points[k] = point
     state.is_active[point] = True
-    state.size[0] = k + 1
 
 
 @numba.njit(**_JIT)
 def rebuild(state, diagonal):
     """Recompute V, T and the Gram matrix from the kernel columns, against drift.
 
-    :func:`prepare` has to follow. No reflections may be waiting.
+    :func:`prepare` has to follow. Nothing may be waiting.
     """
     k = state.size[0]
     n = state.V.shape[1]

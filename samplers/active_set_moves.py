@@ -25,22 +25,27 @@ import numba
 import numpy as np
 
 from bayeskernels.samplers.active_columns import (
-    MAX_MIRRORS,
     append,
+    append_later,
     birth_gain,
+    coupling,
     new_direction,
     new_products,
     products,
-    whitened_column,
 )
 from bayeskernels.samplers.active_deaths import (
     death_direction,
     death_gain,
-    reflect_coefficients,
-    reflect_now,
+    forget,
+    remove,
     remove_soon,
 )
 from bayeskernels.samplers.response import label_terms
+from bayeskernels.samplers.waiting_columns import (
+    bring_up_to_date,
+    is_full,
+    stored_rows,
+)
 
 __all__ = [
     "BIRTH",
@@ -105,12 +110,13 @@ def move_points(
         How many of the proposals are left to be made with a new pool.
     """
     n = len(s)
-    k_max = len(state.points)
+    most_rows = len(state.V)
     v = np.empty(n)
-    c = np.empty(k_max)
-    t = np.empty(k_max)
-    m = np.empty(k_max + 1)
-    x = np.empty(k_max + 1)
+    c = np.empty(most_rows)
+    t = np.empty(most_rows)
+    m = np.empty(most_rows + 1)
+    x = np.empty(most_rows + 1)
+    row = np.empty(most_rows + 1)
     nothing = np.empty(0)
     known = np.empty((0, 0))
     first_known = 0
@@ -118,12 +124,12 @@ def move_points(
         k = state.size[0]
         candidate = _next_candidate(state.is_active, pool, used)
         if candidate == len(pool) and k < n:
-            reflect_now(state)
+            bring_up_to_date(state, nothing)
             return candidate, n_proposals - proposal
-        if state.waiting[0] == MAX_MIRRORS or candidate >= first_known + len(known):
+        if is_full(state) or candidate >= first_known + len(known):
             # Inner products of the next candidates with V: one matrix product for all of them.
             # A point of the pool that is passed over because it is active may die and be next.
-            reflect_now(state)
+            bring_up_to_date(state, nothing)
             first_known = used
             wanted = 1 + int((n_proposals - proposal) * (1.0 - death[k]))
             last = min(candidate + wanted, len(pool))
@@ -144,11 +150,11 @@ def move_points(
             death_direction(state, slot, t)
             gain, share = death_gain(state, t, x)
             log_ratio += gain
-            without = t[:k]
+            without = t[: stored_rows(state)]
         if kind != DEATH:
             point = pool[candidate]
             column = columns[candidate]
-            pivot, own, with_s = new_products(
+            pivot, own, with_s, is_whitened = new_products(
                 state,
                 point,
                 column,
@@ -160,8 +166,9 @@ def move_points(
                 c,
                 m,
             )
-            lost = nothing if kind == BIRTH else x[: k + 1]
-            log_ratio += birth_gain(state, own, with_s, m, lost, share)
+            lost = nothing if kind == BIRTH else x[: stored_rows(state) + 1]
+            schur = coupling(state, own, m, lost, share, row)
+            log_ratio += birth_gain(state, with_s, row, schur)
         if kind == BIRTH:
             log_ratio += log_prior[k + 1] - log_prior[k]
             log_ratio += math.log(death[k + 1] * (n - k) / (birth[k] * (k + 1)))
@@ -170,16 +177,18 @@ def move_points(
             log_ratio += math.log(birth[k - 1] * k / (death[k] * (n - k + 1)))
         if math.log(1.0 - rng.random()) < log_ratio:
             counts[kind, 1] += 1
-            if kind != DEATH:
-                whitened_column(state, column, c, pivot, v)
+            if kind == DEATH:
+                remove_soon(state, slot, t, x, share)
+                continue
             if kind == SWAP:
-                reflect_coefficients(state, slot, c)
-                reflect_coefficients(state, slot, m[1:])
-            if kind != BIRTH:
-                remove_soon(state, slot)
-            if kind != DEATH:
-                append(state, point, column, v, c, pivot, own, with_s, m)
-    reflect_now(state)
+                forget(state, slot, t)
+            if is_whitened:
+                append(state, point, column, v, c, pivot, own, with_s, m, row, schur, lost, share)
+            else:
+                append_later(
+                    state, point, column, c, pivot, own, with_s, m, row, schur, lost, share
+                )
+    bring_up_to_date(state, nothing)
     return used, 0
 
 
@@ -275,7 +284,6 @@ def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, 
     """
     n = len(f)
     k = state.size[0]
-    k_max = len(state.points)
     scale = 1.0 / math.sqrt(g)
     n_births = len(born)
     path = np.empty((n_deaths + n_births + 1, n))
@@ -299,7 +307,8 @@ def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, 
             log_weights[j] += log_share + _log_size_weight(log_prior, n, k - a - 1)
     log_weights[n_deaths] = label_terms(f, positive, slope, bend)
     log_weights[n_deaths] += _log_size_weight(log_prior, n, k)
-    coordinates = np.empty((n_births, k_max))
+    most_rows = len(state.V)
+    coordinates = np.empty((n_births, most_rows))
     pivots = np.empty(n_births)
     nothing = np.empty(0)
     log_share = 0.0
@@ -324,16 +333,15 @@ def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, 
     index = _draw_index(log_weights, rng)
     new_size = k - n_deaths + index
     f[:] = path[index]
-    m = np.empty(k_max + 1)
+    m = np.empty(most_rows + 1)
+    row = np.empty(most_rows + 1)
     for a in range(new_size - k):
         v = state.V[k + a]
         own, with_s = products(state, v, s, m)
-        append(state, born[a], columns[a], v, coordinates[a], pivots[a], own, with_s, m)
-    dying = np.sort(slots[: max(k - new_size, 0)])
-    for a in range(len(dying) - 1, -1, -1):
-        reflect_coefficients(state, dying[a], z)
-        remove_soon(state, dying[a])
-    reflect_now(state)
+        schur = coupling(state, own, m, nothing, 1.0, row)
+        c, pivot = coordinates[a], pivots[a]
+        append(state, born[a], columns[a], v, c, pivot, own, with_s, m, row, schur, nothing, 1.0)
+    remove(state, slots[: max(k - new_size, 0)], z)
     return new_size != k
 
 

@@ -29,6 +29,7 @@ from bayeskernels.distributions.active_set import log_size_weights
 from bayeskernels.samplers.active_columns import (
     ActiveColumns,
     append,
+    coupling,
     new_direction,
     prepare,
     products,
@@ -153,16 +154,18 @@ def _renew(f, response, s, weights, rng):
 def _activate(state, points, columns, diagonal, s):
     """Make points active, one after the other."""
     n = len(s)
-    k_max = len(state.points)
+    most_rows = len(state.V)
     v = np.empty(n)
-    c = np.empty(k_max)
-    m = np.empty(k_max + 1)
+    c = np.empty(most_rows)
+    m = np.empty(most_rows + 1)
+    row = np.empty(most_rows + 1)
     nothing = np.empty(0)
     for a in range(len(points)):
         point = points[a]
         pivot = new_direction(state, point, columns[a], diagonal[point], nothing, v, c)
         own, with_s = products(state, v, s, m)
-        append(state, point, columns[a], v, c, pivot, own, with_s, m)
+        schur = coupling(state, own, m, nothing, 1.0, row)
+        append(state, point, columns[a], v, c, pivot, own, with_s, m, row, schur, nothing, 1.0)
 
 
 class ActiveSetSampler:

@@ -21,7 +21,7 @@ import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_columns import append, new_direction
-from bayeskernels.samplers.active_deaths import reflect_coefficients, reflect_now, remove_soon
+from bayeskernels.samplers.active_deaths import remove
 from bayeskernels.samplers.active_set_moves import (
     _directions_of,
     _draw_index,
@@ -112,9 +112,10 @@ def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
 @numba.njit(**_JIT)
 def activate(state, point, column, diagonal, v, c, m):
     """Make a point active. The state's products with a response are not kept up: there is none."""
-    pivot = new_direction(state, point, column, diagonal, np.empty(0), v, c)
+    nothing = np.empty(0)
+    pivot = new_direction(state, point, column, diagonal, nothing, v, c)
     m[: state.size[0] + 1] = 0.0
-    append(state, point, column, v, c, pivot, 0.0, 0.0, m)
+    append(state, point, column, v, c, pivot, 0.0, 0.0, m, m, 1.0, nothing, 1.0)
 
 
 @numba.njit(**_JIT)
@@ -168,7 +169,6 @@ def move_fork(
     """
     n = len(f)
     k = state.size[0]
-    k_max = len(state.points)
     scale = 1.0 / math.sqrt(g)
     n_deaths = k - low
     n_births = high - k
@@ -207,7 +207,7 @@ def move_fork(
         at_anchor[:] = slope
         bend_at_anchor[:] = bend
     # Upwards on the present branch.
-    c = np.empty(k_max)
+    c = np.empty(len(state.V))
     new = np.empty(n_births + n_other)
     for a in range(n_births):
         point = candidates[a]
@@ -251,14 +251,10 @@ def move_fork(
     f[:] = path[chosen]
     is_across = chosen > span
     n_lost = n_deaths if is_across else max(n_deaths - chosen, 0)
-    dying = np.sort(slots[:n_lost])
-    for a in range(n_lost - 1, -1, -1):
-        reflect_coefficients(state, dying[a], z)
-        remove_soon(state, dying[a])
-    reflect_now(state)
+    remove(state, slots[:n_lost], z)
     n_new = chosen - span if is_across else max(chosen - n_deaths, 0)
     first = n_births if is_across else 0
-    m = np.empty(k_max + 1)
+    m = np.empty(len(state.V) + 1)
     for a in range(first, first + n_new):
         point = candidates[a]
         z[state.size[0]] = new[a]

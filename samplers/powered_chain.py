@@ -205,10 +205,10 @@ def _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng
 @numba.njit(**_JIT)
 def _activate_all(state, points, columns, diagonal):
     n = columns.shape[1]
-    k_max = len(state.points)
+    most_rows = len(state.V)
     v = np.empty(n)
-    c = np.empty(k_max)
-    m = np.zeros(k_max + 1)
+    c = np.empty(most_rows)
+    m = np.zeros(most_rows + 1)
     for a in range(len(points)):
         activate(state, points[a], columns[a], diagonal[points[a]], v, c, m)
 
@@ -257,6 +257,7 @@ class PoweredChain:
         """Make exactly these points active."""
         state, target = self.state, self.target
         state.size[0] = 0
+        state.waiting[:] = 0
         state.is_active[:] = False
         # Products with a response stay those of no response at all.
         state.inverse[:] = 0.0

@@ -7,7 +7,9 @@ from scipy import stats
 from bayeskernels.samplers.active_columns import (
     ActiveColumns,
     append,
+    append_later,
     birth_gain,
+    coupling,
     new_direction,
     new_products,
     prepare,
@@ -17,12 +19,14 @@ from bayeskernels.samplers.active_columns import (
 from bayeskernels.samplers.active_deaths import (
     death_direction,
     death_gain,
-    reflect_now,
     remove,
     remove_soon,
 )
+from bayeskernels.samplers.waiting_columns import MAX_DEAD, bring_up_to_date, is_full
 
 N, K_MAX = 20, 9
+ROWS = K_MAX + MAX_DEAD
+NOTHING = np.empty(0)
 
 
 @pytest.fixture
@@ -41,12 +45,22 @@ def log_marginal(gram, s, points, g, eta):
     return stats.multivariate_normal(np.zeros(N), Q).logpdf(s)
 
 
-def activate(state, gram, s, point):
-    v, c, m = np.empty(N), np.empty(K_MAX), np.empty(K_MAX + 1)
-    pivot = new_direction(state, point, gram[point], gram[point, point], np.empty(0), v, c)
-    own, with_s = products(state, v, s, m)
-    gain = birth_gain(state, own, with_s, m, np.empty(0), 1.0)
-    append(state, point, gram[point], v, c, pivot, own, with_s, m)
+def activate(state, gram, s, point, later=False):
+    v, c, m, row = np.empty(N), np.empty(ROWS), np.empty(ROWS + 1), np.empty(ROWS + 1)
+    is_whitened = True
+    if later:
+        pivot, own, with_s, is_whitened = new_products(
+            state, point, gram[point], NOTHING, gram[point, point], NOTHING, s, v, c, m
+        )
+    else:
+        pivot = new_direction(state, point, gram[point], gram[point, point], NOTHING, v, c)
+        own, with_s = products(state, v, s, m)
+    schur = coupling(state, own, m, NOTHING, 1.0, row)
+    gain = birth_gain(state, with_s, row, schur)
+    if is_whitened:
+        append(state, point, gram[point], v, c, pivot, own, with_s, m, row, schur, NOTHING, 1.0)
+    else:
+        append_later(state, point, gram[point], c, pivot, own, with_s, m, row, schur, NOTHING, 1.0)
     return gain
 
 
@@ -74,7 +88,7 @@ def check(state, gram, s, g, eta):
 
 @pytest.mark.parametrize("every", [1, 7, 300])
 def test_births_and_deaths_in_any_order(problem, every):
-    """Reflections carried out at once, after some moves, or only when no more can wait."""
+    """V brought up to date at once, after some moves, or only when no more can wait."""
     gram, s, rng = problem
     g, eta = 0.7, 2.0
     state = ActiveColumns.empty(N, K_MAX)
@@ -85,21 +99,21 @@ def test_births_and_deaths_in_any_order(problem, every):
         before = log_marginal(gram, s, points, g, eta)
         if k < K_MAX and (k == 0 or rng.random() < 0.5):
             point = int(rng.choice(np.setdiff1d(np.arange(N), points)))
-            gain = activate(state, gram, s, point)
+            gain = activate(state, gram, s, point, later=every > 1)
             after = [*points, point]
         else:
             slot = int(rng.integers(k))
-            t, x = np.empty(K_MAX), np.empty(K_MAX + 1)
+            t, x = np.empty(ROWS), np.empty(ROWS + 1)
             death_direction(state, slot, t)
-            gain, _ = death_gain(state, t, x)
-            (remove if every == 1 else remove_soon)(state, slot)
+            gain, share = death_gain(state, t, x)
+            remove_soon(state, slot, t, x, share)
             after = points[:slot] + points[slot + 1 :]
         assert state.points[: state.size[0]].tolist() == after
         assert np.isclose(gain, log_marginal(gram, s, after, g, eta) - before, atol=1e-6)
-        if step % every == 0:
-            reflect_now(state)
+        if step % every == 0 or is_full(state):
+            bring_up_to_date(state, NOTHING)
             check(state, gram, s, g, eta)
-    reflect_now(state)
+    bring_up_to_date(state, NOTHING)
     check(state, gram, s, g, eta)
 
 
@@ -111,10 +125,10 @@ def test_swap_is_a_death_and_a_birth(problem):
     prepare(state, s, g, eta)
     for point in (3, 11, 7, 0):
         activate(state, gram, s, point)
-    t, x, m = np.empty(K_MAX), np.empty(K_MAX + 1), np.empty(K_MAX + 1)
+    t, x, m = np.empty(ROWS), np.empty(ROWS + 1), np.empty(ROWS + 1)
     death_direction(state, 1, t)
     gain, share = death_gain(state, t, x)
-    v, c = np.empty(N), np.empty(K_MAX)
+    v, c = np.empty(N), np.empty(ROWS)
     new_direction(state, 5, gram[5], 1.0, t[:4], v, c)
     own, with_s = products(state, v, s, m)
     for n_known in (0, 3, 4):
@@ -122,9 +136,11 @@ def test_swap_is_a_death_and_a_birth(problem):
         short = new_products(
             state, 5, gram[5], known, 1.0, t[:4], s, v.copy(), c.copy(), m_short := m.copy()
         )
-        np.testing.assert_allclose(short[1:], (own, with_s), rtol=1e-10)
+        np.testing.assert_allclose(short[1:3], (own, with_s), rtol=1e-10)
         np.testing.assert_allclose(m_short[:5], m[:5], rtol=1e-10)
-    gain += birth_gain(state, own, with_s, m, x[:5], share)
+    row = np.empty(ROWS + 1)
+    schur = coupling(state, own, m, x[:5], share, row)
+    gain += birth_gain(state, with_s, row, schur)
     change = log_marginal(gram, s, [3, 7, 0, 5], g, eta)
     change -= log_marginal(gram, s, [3, 11, 7, 0], g, eta)
     assert np.isclose(gain, change, atol=1e-6)
@@ -136,7 +152,7 @@ def test_rebuild_changes_nothing_but_the_drift(problem):
     prepare(state, s, 1.0, 1.0)
     for point in (2, 9, 4, 13, 6):
         activate(state, gram, s, point)
-    remove(state, 1)
+    remove(state, np.array([1]), NOTHING)
     state.V[:] += 1e-5
     rebuild(state, np.diag(gram).copy())
     prepare(state, s, 0.3, 4.0)
