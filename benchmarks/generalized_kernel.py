@@ -186,9 +186,9 @@ def measure_dense(bench):
         ours = np.array(chains)
         our_rate = np.median([bulk_ess(ours[:, :, i]) for i in range(n)]) / seconds
         bench.add("dense", problem, "ours, ESS/s of the median f", our_rate)
-        for peer, target in [("nutpie", 4), ("pymc", 7)]:
+        for peer, target, draws in [("nutpie", 4, 3000), ("pymc", 7, 1000)]:
             bench.say(f"dense: {problem}: {peer}")
-            f, seconds = run_nuts(gram, positive, peer)
+            f, seconds = run_nuts(gram, positive, peer, draws=int(bench.scaled(draws)))
             rate = np.median([bulk_ess(f[:, :, i]) for i in range(n)]) / seconds
             ratio = ours.std(axis=(0, 1)) / f.std(axis=(0, 1))
             quartiles = [np.quantile(draws, [0.25, 0.75], axis=(0, 1)) for draws in (ours, f)]
