@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from bayeskernels.evidence.approximations import (
+    EPEvidence,
+    LaplaceEvidence,
+    QuadratureEvidence,
+)
+from bayeskernels.evidence.bridge import BridgeSampling
 from bayeskernels.evidence.gaussian_models import Exact
+from bayeskernels.evidence.power_evidence import PowerEvidence
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.evidence.smc import SequentialMonteCarlo
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
 
@@ -48,7 +56,15 @@ class EvidenceMethod(Protocol):
         """
 
 
-METHODS: tuple[EvidenceMethod, ...] = (Exact(),)
+METHODS: tuple[EvidenceMethod, ...] = (
+    Exact(),
+    PowerEvidence(),
+    BridgeSampling(),
+    SequentialMonteCarlo(),
+    QuadratureEvidence(),
+    LaplaceEvidence(),
+    EPEvidence(),
+)
 
 
 def method_named(name):
