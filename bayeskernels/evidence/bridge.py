@@ -200,7 +200,8 @@ class _Evaluations:
 def _warning(bridge, largest_r_hat):
     """What speaks against the number, in a sentence or more."""
     found = []
-    k = max(bridge.pareto_k_posterior, bridge.pareto_k_proposal)
+    # One of them may be NaN where nearly all terms are zero.
+    k = float(np.fmax(bridge.pareto_k_posterior, bridge.pareto_k_proposal))
     has_tail = k > LARGEST_PARETO_K and bridge.overlap < TELLING_OVERLAP
     if has_tail or bridge.overlap < SMALLEST_OVERLAP:
         found.append(

@@ -119,7 +119,7 @@ def solve_bridge(at_posterior, at_proposal):
     variance = posterior.var(ddof=1) / ess + proposal.var(ddof=1) / proposal.size
     return Bridge(
         log_ratio=float(log_ratio),
-        mcse=float(np.sqrt(variance) / slope),
+        mcse=float(np.sqrt(variance) / slope) if slope > 0 else np.inf,
         overlap=float(proposal.mean()),
         pareto_k_posterior=_pareto_k(posterior),
         pareto_k_proposal=_pareto_k(proposal[None]),

@@ -8,11 +8,13 @@ evaluations for each point.
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.covariance import LedoitWolf
 
 __all__ = ["PROPOSALS", "NormalProposal", "WarpedProposal"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
+
+#: Standard deviation of a variable given others, relative to its own, that rounding leaves.
+SMALLEST_PIVOT = 1e-11
 
 
 class NormalProposal:
@@ -36,10 +38,19 @@ class NormalProposal:
             raise ValueError(
                 "Some coordinate has the same value in all draws: the chains have not moved."
             )
-        # Shrinkage keeps the matrix regular where draws are few; with many it is negligible.
-        standard = (draws - self.mean) / scale
-        covariance = LedoitWolf(assume_centered=True).fit(standard).covariance_
-        self.factor = scale[:, None] * np.linalg.cholesky(covariance)
+        # No shrinkage: what is left then does not depend on the units of the variables, nor on how
+        # strongly they are correlated. Coefficients of a smooth kernel have condition numbers of
+        # 1e10, of which shrinkage would leave nothing. The triangular factor comes from the draws
+        # themselves; a covariance matrix would square that number.
+        standard = (draws - self.mean) / (scale * np.sqrt(len(draws) - 1))
+        triangle = np.linalg.qr(standard, mode="r")
+        diagonal = np.diag(triangle)
+        if not np.abs(diagonal).min() > SMALLEST_PIVOT:
+            raise ValueError(
+                "Some unknowns are functions of others in all draws: the posterior has no density "
+                "in so many dimensions, or the draws are too few."
+            )
+        self.factor = scale[:, None] * (triangle * np.sign(diagonal)[:, None]).T
         self.log_volume = float(np.log(np.diag(self.factor)).sum())
 
     def at_draws(self, points):

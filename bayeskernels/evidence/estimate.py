@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 
+import numpy as np
 from pymc.util import get_random_generator
 
 from bayeskernels.evidence.data_digest import data_digest
@@ -19,6 +20,9 @@ from bayeskernels.unconstrained import as_model
 __all__ = ["estimate", "suitable_methods"]
 
 _log = logging.getLogger(__name__)
+
+#: Part of the seed of all estimates, so that their random numbers are their own.
+STREAM = 0x65766964
 
 
 def estimate(
@@ -89,7 +93,7 @@ def estimate(
         reason = chosen.refusal(model, idata)
         if reason is not None:
             raise TypeError(f"The method {method!r} does not fit this model. {reason}")
-    rngs = get_random_generator(random_seed).spawn(repetitions)
+    rngs = _own_streams(random_seed, repetitions)
     results = [
         chosen.run(model, idata, random_seed=rng, progressbar=progressbar, **options)
         for rng in rngs
@@ -124,6 +128,16 @@ def suitable_methods(model=None, idata=None):
     """
     model = as_model(model, "suitable_methods")
     return {method.name: method.refusal(model, idata) or "" for method in METHODS}
+
+
+def _own_streams(random_seed, n):
+    """Generators that share nothing with those of a sampler that was given the same seed.
+
+    Draws made with the seed 1 and a proposal drawn with the seed 1 could else be the same normal
+    numbers, which biases a bridge by many of its standard errors.
+    """
+    key = get_random_generator(random_seed).integers(2**63, size=2).tolist()
+    return np.random.default_rng([STREAM, *key]).spawn(n)
 
 
 def _first_that_fits(model, idata):

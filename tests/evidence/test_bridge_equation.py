@@ -87,6 +87,35 @@ def test_impossible_proposals_count_as_nothing():
     assert 0 < bridge.mcse < 0.03
 
 
+@pytest.mark.parametrize("proposal", ["normal", "warp3"])
+def test_units_and_correlations_do_not_matter(proposal):
+    """A linear map with a condition number of 1e8 shifts the result by its log determinant."""
+    rng = np.random.default_rng(6)
+    left, right = (np.linalg.qr(rng.standard_normal((D, D)))[0] for _ in range(2))
+    matrix = left @ np.diag(np.geomspace(1e-4, 1e4, D)) @ right
+    points = np.sinh(autoregressive(rng, 4, 300, 0.5))
+    inverse = np.linalg.inv(matrix)
+    one = bridge_draws(points, log_heavy_density, 600, np.random.default_rng(1), proposal=proposal)
+    other = bridge_draws(
+        points @ matrix.T,
+        lambda y: log_heavy_density(y @ inverse.T),
+        600,
+        np.random.default_rng(1),
+        proposal=proposal,
+    )
+    log_determinant = np.linalg.slogdet(matrix)[1]
+    # Not to rounding: the triangular factor turns the proposal's draws.
+    assert abs(other.log_ratio - one.log_ratio - log_determinant) < 3 * one.mcse
+    assert abs(other.overlap - one.overlap) < 0.05
+
+
+def test_unknowns_that_are_functions_of_others_are_refused():
+    points = np.random.default_rng(1).standard_normal((4, 200, 3))
+    points[..., 2] = points[..., 0] - points[..., 1]
+    with pytest.raises(ValueError, match="functions of others"):
+        bridge_draws(points, log_density, 100, np.random.default_rng(1))
+
+
 def test_draws_without_density_are_refused():
     with pytest.raises(ValueError, match="no density at some of its own draws"):
         solve_bridge(np.array([[0.0, -np.inf]]), np.zeros(5))
