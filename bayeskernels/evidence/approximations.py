@@ -7,6 +7,7 @@ has one mode, and wrong without a sign where it has another one far away.
 
 import math
 
+from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.laplace_approximation import laplace
 from bayeskernels.quadrature import MAX_DIMENSION, quadrature
@@ -14,19 +15,6 @@ from bayeskernels.samplers import ExpectationPropagation
 from bayeskernels.samplers.label_noise_target import LabelNoiseTarget
 
 __all__ = ["EPEvidence", "LaplaceEvidence", "QuadratureEvidence"]
-
-
-def _continuous_refusal(model):
-    discrete = [v.name for v in model.discrete_value_vars]
-    if discrete:
-        return (
-            f"It is for continuous variables, and {', '.join(discrete)} "
-            f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in the "
-            "model; sparse generalized kernel models have 'power-tempering'."
-        )
-    if not model.free_RVs:
-        return "The model has no unknowns. Use 'exact'."
-    return None
 
 
 class LaplaceEvidence:
@@ -38,7 +26,7 @@ class LaplaceEvidence:
 
     def refusal(self, model, idata):
         """Why there is no mode to look for."""
-        return _continuous_refusal(model)
+        return continuous_refusal(model)
 
     def run(self, model, idata=None, *, random_seed=None, progressbar=False, **options):
         """Approximate; options are those of :func:`bayeskernels.laplace`."""
@@ -95,7 +83,7 @@ class QuadratureEvidence:
 
     def refusal(self, model, idata):
         """Why there is no grid."""
-        reason = _continuous_refusal(model)
+        reason = continuous_refusal(model)
         if reason is not None:
             return reason
         point = model.initial_point()

@@ -9,6 +9,7 @@ from rich.progress import Progress
 from bayeskernels.evidence.bridge_equation import r_hat, solve_bridge
 from bayeskernels.evidence.bridge_proposals import PROPOSALS
 from bayeskernels.evidence.data_digest import observed_values
+from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.unconstrained_draws import unconstrained_draws
 from bayeskernels.unconstrained import BLOCK, UnconstrainedDensity
@@ -40,16 +41,9 @@ class BridgeSampling:
 
     def refusal(self, model, idata):
         """Why there is no bridge."""
-        discrete = [v.name for v in model.discrete_value_vars]
-        if discrete:
-            return (
-                f"It needs continuous variables, and {', '.join(discrete)} "
-                f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in "
-                "the model, or use 'power-tempering' for sparse generalized kernel models and "
-                "'smc' for others."
-            )
-        if not model.free_RVs:
-            return "The model has no unknowns. Use 'exact'."
+        reason = continuous_refusal(model)
+        if reason is not None:
+            return reason
         if idata is not None and idata["posterior"].attrs.get("is_mcmc", 1) == 0:
             return (
                 "The draws are of an approximation (Laplace, expectation propagation or "

@@ -13,7 +13,13 @@ import numpy as np
 from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.specification import specification_of
 
-__all__ = ["data_digest", "digest_of_observations", "observed_values", "same_inputs"]
+__all__ = [
+    "data_digest",
+    "digest_of_observations",
+    "observed_values",
+    "same_inputs",
+    "specification_or_none",
+]
 
 _SEPARATOR = "-"
 _LENGTH = 16
@@ -34,7 +40,7 @@ def data_digest(model):
     False
     """
     values = list(observed_values(model).values())
-    specification = _specification(model)
+    specification = specification_or_none(model)
     if not values and getattr(specification, "y", None) is not None:
         # Sparse processes are potentials: the targets are not observed variables of the graph.
         values = [np.asarray(specification.y, dtype=np.float64)]
@@ -64,7 +70,8 @@ def observed_values(model):
     return {rv.name: np.asarray(read.now(model.rvs_to_values[rv])) for rv in model.observed_RVs}
 
 
-def _specification(model):
+def specification_or_none(model):
+    """Specification of a model of this package, None of others."""
     try:
         return specification_of(model)
     except TypeError:

@@ -12,10 +12,10 @@ import math
 import numpy as np
 from pytensor.tensor.random.basic import MvNormalRV, NormalRV
 
+from bayeskernels.evidence.data_digest import specification_or_none
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.kernels import numpy_function
 from bayeskernels.laplace_approximation import laplace
-from bayeskernels.specification import specification_of
 from bayeskernels.unconstrained import UnconstrainedDensity
 
 __all__ = ["Exact"]
@@ -96,7 +96,4 @@ def is_quadratic(density):
 
 
 def _is_bound(model):
-    try:
-        return getattr(specification_of(model), "approximation", None) == "VFE"
-    except TypeError:
-        return False
+    return getattr(specification_or_none(model), "approximation", None) == "VFE"

@@ -10,6 +10,7 @@ from pymc.distributions.transforms import Ordered
 from bayeskernels.evidence.data_digest import observed_values
 
 __all__ = [
+    "continuous_refusal",
     "refuse_foreign_draws",
     "refuse_improper_priors",
     "refuse_no_data",
@@ -19,6 +20,20 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _IMPROPER = (FlatRV, HalfFlatRV, ICARRV)
+
+
+def continuous_refusal(model):
+    """Why a model is not one of continuous unknowns, for the methods that need such; or None."""
+    discrete = [v.name for v in model.discrete_value_vars]
+    if discrete:
+        return (
+            f"It is for continuous variables, and {', '.join(discrete)} "
+            f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in the "
+            "model; sparse generalized kernel models have 'power-tempering'."
+        )
+    if not model.free_RVs:
+        return "The model has no unknowns. Use 'exact'."
+    return None
 
 
 def refuse_improper_priors(model):

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from bayeskernels.evidence.data_digest import specification_or_none
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
 from bayeskernels.samplers.power_tempering import SMALLEST_SWAP_RATE
 from bayeskernels.samplers.tempered_model import read_target
-from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
+from bayeskernels.specification import GeneralizedKernelSpecification
 
 __all__ = ["PowerEvidence"]
 
@@ -23,10 +24,7 @@ class PowerEvidence:
 
     def refusal(self, model, idata):
         """Why a model has no ladder of this kind."""
-        try:
-            specification = specification_of(model)
-        except TypeError:
-            specification = None
+        specification = specification_or_none(model)
         if not isinstance(specification, GeneralizedKernelSpecification):
             return (
                 "It is for bk.models.generalized_kernel_model and bk.models.sparse_gp_classifier. "

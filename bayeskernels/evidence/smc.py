@@ -10,6 +10,7 @@ import numpy as np
 import pymc as pm
 from scipy.stats import t
 
+from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 
 __all__ = ["SequentialMonteCarlo", "spread_error"]
@@ -28,16 +29,7 @@ class SequentialMonteCarlo:
 
     def refusal(self, model, idata):
         """Why PyMC's kernels do not fit."""
-        discrete = [v.name for v in model.discrete_value_vars]
-        if discrete:
-            return (
-                f"PyMC's kernels propose real numbers, and {', '.join(discrete)} "
-                f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in "
-                "the model; sparse generalized kernel models have 'power-tempering'."
-            )
-        if not model.free_RVs:
-            return "The model has no unknowns. Use 'exact'."
-        return None
+        return continuous_refusal(model)
 
     def run(
         self,
