@@ -1,0 +1,152 @@
+"""One call for the evidence of any model."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+from pymc.util import get_random_generator
+
+from bayeskernels.evidence.data_digest import data_digest
+from bayeskernels.evidence.methods import METHODS, method_named
+from bayeskernels.evidence.model_checks import (
+    refuse_foreign_draws,
+    refuse_improper_priors,
+    refuse_no_data,
+    warn_of_unnormalised_priors,
+)
+from bayeskernels.evidence.repetitions import combine
+from bayeskernels.unconstrained import as_model
+
+__all__ = ["estimate", "suitable_methods"]
+
+_log = logging.getLogger(__name__)
+
+#: Part of the seed of all estimates, so that their random numbers are their own.
+STREAM = 0x65766964
+
+
+def estimate(
+    model=None,
+    idata=None,
+    *,
+    method="auto",
+    repetitions=1,
+    random_seed=None,
+    progressbar=True,
+    **options,
+):
+    """Log evidence of a model: the logarithm of the probability of its data.
+
+    Parameters
+    ----------
+    model : pm.Model, optional
+        The one in context by default. Any PyMC model, not only those of this package.
+    idata : DataTree, optional
+        Its posterior draws, for ``bridge``, which draws some with ``pm.sample`` otherwise.
+    method : str, default "auto"
+        ``auto`` takes the first of these that fits the model:
+
+        * ``exact``: Gaussian models, and those without unknowns, in closed form;
+        * ``power-tempering``: sparse generalized kernel models with the probit link;
+        * ``bridge``: any model with continuous variables, from draws of its posterior;
+        * ``smc``: sequential Monte Carlo of PyMC.
+
+        Only on request, because their error is not known: ``quadrature`` (up to three unknowns; a
+        posterior with one mode), ``laplace`` and ``ep`` (expectation propagation).
+    repetitions : int, default 1
+        Independent estimates, of which the mean is returned; their spread is part of the error.
+    random_seed : int or numpy.random.Generator, optional
+    progressbar : bool
+    **options
+        Of the method.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    ValueError
+        If the model has no evidence (improper priors, no data), the draws are not the model's, or
+        the method is unknown.
+    TypeError
+        If the method does not fit the model; the message says what to use.
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> narrow = bk.models.gaussian_mean([1.0, 3.0], sd=1.0, prior_sd=1.0)
+    >>> round(bk.evidence.estimate(narrow).log_evidence, 4)
+    -4.7205
+    """
+    model = as_model(model, "estimate")
+    if isinstance(repetitions, bool) or not isinstance(repetitions, int) or repetitions < 1:
+        raise ValueError(f"repetitions must be a whole number of at least 1, got {repetitions!r}.")
+    chosen = None if method == "auto" else method_named(method)
+    refuse_no_data(model)
+    refuse_improper_priors(model)
+    refuse_foreign_draws(model, idata)
+    warn_of_unnormalised_priors(model)
+    if chosen is None:
+        chosen = _first_that_fits(model, idata)
+    else:
+        reason = chosen.refusal(model, idata)
+        if reason is not None:
+            raise TypeError(f"The method {method!r} does not fit this model. {reason}")
+    rngs = _own_streams(random_seed, repetitions)
+    results = [
+        chosen.run(model, idata, random_seed=rng, progressbar=progressbar, **options)
+        for rng in rngs
+    ]
+    shares_draws = chosen.uses_draws and idata is not None
+    result = combine(results, is_independent=not shares_draws)
+    if result.warning:
+        _log.warning("Evidence by %s: %s", chosen.name, result.warning)
+    return replace(result, data_digest=result.data_digest or data_digest(model))
+
+
+def suitable_methods(model=None, idata=None):
+    """Which methods fit a model, and why the others do not.
+
+    Parameters
+    ----------
+    model : pm.Model, optional
+    idata : DataTree, optional
+
+    Returns
+    -------
+    dict
+        From the name of each method to an empty text, or to the reason against it. The first one
+        with an empty text is not always what ``auto`` takes: approximations are never taken.
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> model = bk.models.gaussian_mean([1.0, 3.0])
+    >>> bk.evidence.suitable_methods(model)["exact"]
+    ''
+    """
+    model = as_model(model, "suitable_methods")
+    return {method.name: method.refusal(model, idata) or "" for method in METHODS}
+
+
+def _own_streams(random_seed, n):
+    """Generators that share nothing with those of a sampler that was given the same seed.
+
+    Draws made with the seed 1 and a proposal drawn with the seed 1 could else be the same normal
+    numbers, which biases a bridge by many of its standard errors.
+    """
+    key = get_random_generator(random_seed).integers(2**63, size=2).tolist()
+    return np.random.default_rng([STREAM, *key]).spawn(n)
+
+
+def _first_that_fits(model, idata):
+    reasons = []
+    for method in METHODS:
+        if not method.is_automatic:
+            continue
+        reason = method.refusal(model, idata)
+        if reason is None:
+            return method
+        reasons.append(f"{method.name}: {reason}")
+    raise TypeError("No method fits this model. " + " ".join(reasons))

@@ -1,0 +1,120 @@
+"""Refusals that hold for all methods: models without evidence, draws that are not the model's."""
+
+import logging
+
+import numpy as np
+from pymc.distributions.continuous import FlatRV, HalfFlatRV
+from pymc.distributions.multivariate import ICARRV
+from pymc.distributions.transforms import Ordered
+
+from bayeskernels.evidence.data_digest import observed_values
+
+__all__ = [
+    "continuous_refusal",
+    "refuse_foreign_draws",
+    "refuse_improper_priors",
+    "refuse_no_data",
+    "warn_of_unnormalised_priors",
+]
+
+_log = logging.getLogger(__name__)
+
+_IMPROPER = (FlatRV, HalfFlatRV, ICARRV)
+
+
+def continuous_refusal(model):
+    """Why a model is not one of continuous unknowns, for the methods that need such; or None."""
+    discrete = [v.name for v in model.discrete_value_vars]
+    if discrete:
+        return (
+            f"It is for continuous variables, and {', '.join(discrete)} "
+            f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in the "
+            "model; sparse generalized kernel models have 'power-tempering'."
+        )
+    if not model.free_RVs:
+        return "The model has no unknowns. Use 'exact'."
+    return None
+
+
+def refuse_improper_priors(model):
+    """A prior that has no integral leaves the evidence undefined, whatever a method returns."""
+    names = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, _IMPROPER)]
+    if names:
+        raise ValueError(
+            f"The prior of {', '.join(names)} is improper (Flat, HalfFlat or ICAR): it has no "
+            "integral, so the evidence is not defined. Give it a proper prior; how wide it is "
+            "matters for the evidence."
+        )
+
+
+def warn_of_unnormalised_priors(model):
+    """A transform that orders numbers leaves one of k! orders of a prior, and does not rescale it.
+
+    PyMC's density of such a variable does not integrate to one, which samplers do not mind.
+    """
+    names = [
+        rv.name for rv in model.free_RVs if isinstance(model.rvs_to_transforms.get(rv), Ordered)
+    ]
+    if names:
+        _log.warning(
+            "The order of %s is enforced by a transform, which leaves a part of its prior without "
+            "rescaling it. If its k elements are exchangeable, add log k! to the log evidence.",
+            ", ".join(names),
+        )
+
+
+def refuse_no_data(model):
+    """Without data the evidence is one, and somebody has forgotten something."""
+    if not model.observed_RVs and not model.potentials:
+        raise ValueError(
+            "The model has neither observed variables nor potentials: there are no data whose "
+            "evidence could be estimated."
+        )
+
+
+def refuse_foreign_draws(model, idata):
+    """Draws must have the model's variables in their shapes, and its observations.
+
+    Raises
+    ------
+    ValueError
+        That says what differs.
+    """
+    if idata is None:
+        return
+    try:
+        posterior = idata["posterior"]
+    except (KeyError, TypeError):
+        raise ValueError(
+            "idata has no group 'posterior'. Pass what pm.sample returned, or leave it out."
+        ) from None
+    missing = [rv.name for rv in model.free_RVs if rv.name not in posterior.data_vars]
+    if missing:
+        raise ValueError(
+            f"idata does not belong to this model: it has no draws of {', '.join(missing)}. It "
+            f"has those of {', '.join(map(str, posterior.data_vars))}."
+        )
+    shapes = model.eval_rv_shapes()
+    for rv in model.free_RVs:
+        drawn = posterior[rv.name].transpose("chain", "draw", ...).shape[2:]
+        expected = tuple(int(n) for n in shapes[rv.name])
+        if drawn != expected:
+            raise ValueError(
+                f"idata does not belong to this model: draws of {rv.name} have the shape {drawn}, "
+                f"the model's variable {expected}."
+            )
+    if "observed_data" in getattr(idata, "children", {}):
+        _refuse_other_observations(model, idata["observed_data"])
+
+
+def _refuse_other_observations(model, stored):
+    for name, value in observed_values(model).items():
+        if name not in stored:
+            raise ValueError(
+                f"idata does not belong to this model: its observed data have no {name}."
+            )
+        if not np.array_equal(np.asarray(stored[name].values), value, equal_nan=True):
+            raise ValueError(
+                f"idata does not belong to this model: the observations {name} for which it was "
+                "drawn are not those of the model as it is now."
+            )
