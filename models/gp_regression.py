@@ -43,7 +43,7 @@ def gp_regression(
     * type-II maximum likelihood: ``best = bk.gp.maximise_evidence(model)`` and
       ``bk.predict(model, best, X_new)``;
     * full Bayes: ``idata = pm.sample()`` (NUTS), or ``bk.gp.sample_hyperparameters(model)``, which
-      is faster, and ``bk.predict(model, idata, X_new)``.
+      is faster from some hundred points on, and ``bk.predict(model, idata, X_new)``.
 
     Parameters
     ----------
