@@ -38,10 +38,10 @@ def sample_hyperparameters(
 ):
     """Draw the hyperparameters of a Gaussian process by NUTS.
 
-    The draws are those of ``pm.sample`` on the same model, at a fraction of the cost where there are
-    some hundred points or more: the mass matrix is that of the Laplace approximation around a mode
-    of the posterior, chains start at draws from it with twice its standard deviation, and only the
-    step size is left to tune.
+    The draws are those of ``pm.sample`` on the same model, at a fraction of the cost where there
+    are some hundred points or more: the mass matrix is that of the Laplace approximation around a
+    mode of the posterior, chains start at draws from it with twice its standard deviation, and only
+    the step size is left to tune.
 
     Parameters
     ----------
