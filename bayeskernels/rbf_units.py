@@ -97,11 +97,15 @@ class UnitParameters:
     @property
     def initial(self):
         """The vector theta of the start."""
+        return self.at(self.start)
+
+    def at(self, units):
+        """The vector theta of given units, as far as they are adapted."""
         parts = []
         if self.moves_centers:
-            parts.append(self.start.centers.ravel())
+            parts.append(units.centers.ravel())
         if self.moves_metric:
-            factors = self.start.factors[:1] if self.shared else self.start.factors
+            factors = units.factors[:1] if self.shared else units.factors
             diagonal = np.log(np.diagonal(factors, axis1=1, axis2=2))
             below = factors[:, self._below[0], self._below[1]]
             parts.append(np.hstack([diagonal, below]).ravel())

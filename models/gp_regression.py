@@ -42,7 +42,8 @@ def gp_regression(
     * nothing is random: ``bk.predict(model, None, X_new)``;
     * type-II maximum likelihood: ``best = bk.gp.maximise_evidence(model)`` and
       ``bk.predict(model, best, X_new)``;
-    * full Bayes: ``idata = pm.sample()`` (NUTS) and ``bk.predict(model, idata, X_new)``.
+    * full Bayes: ``idata = pm.sample()`` (NUTS), or ``bk.gp.sample_hyperparameters(model)``, which
+      is faster from some hundred points on, and ``bk.predict(model, idata, X_new)``.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.rbf_units import as_units
+from bayeskernels.rbf_units import RBFUnits, as_units
 
 x = np.linspace(-2.0, 2.0, 60)[:, None]
 CENTERS = np.linspace(-2.0, 2.0, 6)[:, None]
@@ -16,16 +16,34 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ["wave", "peak"])
-def test_ladder_from_the_wide_start(name):
-    """Each adaptation lowers the error, all of them to less than 1e-4 of the first."""
+@pytest.mark.parametrize(
+    ("name", "units"), [("wave", 6), ("peak", 6), ("wave", 8), ("kink", 8), ("step", 8)]
+)
+def test_ladder_from_the_wide_start(name, units):
+    """Each adaptation lowers the error, all of them to less than 1e-4 of the first.
+
+    Six units are too few for that on the functions with a kink and a step: the best of 60 random
+    starts had 2.3e-4 and 1.06e-4.
+    """
     y = FUNCTIONS[name](x[:, 0])
-    ladder = bk.adaptation_ladder(x, y, methods=["variable_projection"], **WIDE)
+    centers = np.linspace(-2.0, 2.0, units)[:, None]
+    ladder = bk.adaptation_ladder(x, y, methods=["variable_projection"], centers=centers, width=1.6)
     mse = ladder["variable_projection"]
     assert mse["centers"] < mse["none"]
     assert mse["metric"] < mse["centers"]
     assert mse["all"] < mse["metric"]
     assert mse["all"] <= 1e-4 * mse["none"]
+
+
+def test_a_unit_far_from_all_data_moves_nothing():
+    """The squares of its derivatives underflow, which gave NaN in Levenberg-Marquardt."""
+    scales = np.array([1.0, 1.0, 1.0, 28.3])[:, None, None]
+    units = RBFUnits(np.array([[-1.0], [0.0], [1.0], [2.97]]), scales)
+    y = FUNCTIONS["kink"](x[:, 0])
+    fit = bk.fit_rbf_network(x, y, centers=units, several_starts=False)
+    start = bk.fit_rbf_network(x, y, centers=units, adapt="none")
+    assert np.isfinite(fit.predict(x)).all()
+    assert fit.objective < start.objective
 
 
 @pytest.mark.slow

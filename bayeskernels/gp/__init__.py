@@ -6,6 +6,7 @@ Models are made by :func:`bayeskernels.models.gp_regression` and predicted from 
 
 from bayeskernels.gp.dual import dual_coefficients
 from bayeskernels.gp.evidence import EvidenceFunction, log_evidence
+from bayeskernels.gp.full_bayes import sample_hyperparameters
 from bayeskernels.gp.maximisation import EvidenceMaximum, maximise_evidence
 from bayeskernels.gp.prediction import log_predictive_density
 from bayeskernels.gp.prior_draws import draw_prior
@@ -18,4 +19,5 @@ __all__ = [
     "log_evidence",
     "log_predictive_density",
     "maximise_evidence",
+    "sample_hyperparameters",
 ]

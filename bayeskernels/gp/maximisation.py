@@ -17,6 +17,12 @@ __all__ = ["EvidenceMaximum", "maximise_evidence"]
 #: A transformed hyperparameter stays within this distance of where it starts: factors of 1e5.
 REACH = np.log(1e5)
 
+#: Gain in log evidence that is not worth another step.
+SETTLED = 1e-6
+
+#: Relative to the log evidence, the largest gradient at which rounding may stop a line search.
+DROWNED = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class EvidenceMaximum:
@@ -31,9 +37,9 @@ class EvidenceMaximum:
         Hyperparameters, and deterministic variables made of them, by name.
     log_evidence : float
     converged : bool
-        Whether the best start met the optimiser's criteria, or ended where the gradient is nothing
-        but rounding error (below 1e-6 of the log evidence). Whether others came to the same maximum
-        is for ``starts`` to tell.
+        Whether the best start met the optimiser's criteria, or, where its line search drowned in
+        rounding error, ended so close to the maximum that a Newton step would gain less than 1e-6
+        in log evidence. Whether others came to the same maximum is for ``starts`` to tell.
     gradient_norm : float
         Largest component of the gradient that does not point out of the bounds.
     starts : DataFrame
@@ -138,19 +144,21 @@ def maximise_evidence(
             "message": [r.message for r in results],
         }
     )
-    best = results[int(table["log_evidence"].argmax())]
+    first = int(table["log_evidence"].argmax())
+    best = results[first]
     if not np.isfinite(best.fun):
         raise ValueError(
             "The covariance matrix was not positive definite at any start: give a larger noise, or "
             "a prior that starts at one."
         )
     point = evidence.constrained(best.x)
-    norm = _projected_norm(best, bounds)
+    with few_threads(len(process_of(model).X)):
+        table.loc[first, "converged"] |= _is_settled(evidence, best, bounds)
     return EvidenceMaximum(
         point=point,
         log_evidence=float(-best.fun),
-        converged=bool(best.success or norm <= 1e-6 * max(1.0, abs(best.fun))),
-        gradient_norm=norm,
+        converged=bool(table.loc[first, "converged"]),
+        gradient_norm=_projected_norm(best, bounds),
         starts=table,
         theta=best.x,
         dims={name: model.named_vars_to_dims.get(name) for name in point},
@@ -196,6 +204,24 @@ def _climb(evidence, start, bounds, max_evaluations, tolerance):
             result.nfev = evaluations
             return result
         start = result.x
+
+
+def _is_settled(evidence, result, bounds):
+    """Whether a Newton step from where the line search gave up would gain next to nothing.
+
+    Near the maximum of an ill-conditioned process the gain of a step is less than the rounding
+    error of the log evidence, while the gradient still has digits.
+    """
+    if result.status != 2 or _projected_norm(result, bounds) > DROWNED * max(1.0, abs(result.fun)):
+        return False
+    free = np.flatnonzero((result.x > bounds[:, 0]) & (result.x < bounds[:, 1]))
+    steps = 1e-4 * np.eye(len(result.x))[free]
+    rows = [evidence(result.x - h)[1][free] - evidence(result.x + h)[1][free] for h in steps]
+    curvature = (np.array(rows) + np.transpose(rows)) / 4e-4
+    if not np.linalg.eigvalsh(curvature)[0] > 0.0:
+        return False
+    gradient = result.jac[free]
+    return bool(0.5 * gradient @ np.linalg.solve(curvature, gradient) < SETTLED)
 
 
 def _projected_norm(result, bounds):

@@ -11,14 +11,19 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.data import load, random_splits
-from bayeskernels.gp import EvidenceFunction, log_predictive_density, maximise_evidence
+from bayeskernels.gp import (
+    EvidenceFunction,
+    log_predictive_density,
+    maximise_evidence,
+    sample_hyperparameters,
+)
 from bayeskernels.gp.maximisation import starting_points
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction import predict
 from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.repetitions import run_repetitions
 
-__all__ = ["METHODS", "SETS", "compare_split", "summarise"]
+__all__ = ["METHODS", "SETS", "run_split", "summarise"]
 
 #: The sets; mcycle comes without published splits and is split 90:10 at random.
 SETS = ("mcycle", "yacht", "boston", "energy", "concrete")
@@ -33,58 +38,51 @@ METHODS = {
 N_SPLITS = 20
 
 
-def compare_split(name, *, seed, methods, starts, tune, draws, bayes_splits, data_dir=None):
-    """Errors of all methods on one split of one set.
+def run_split(name, *, seed, starts, tune, draws, data_dir=None):
+    """Error of one method on one split of one set.
 
     Inputs and targets are standardised on the training part.
 
     Parameters
     ----------
     name : str
-        Name of the set and number of the split, for example ``"yacht/3"``.
+        Set, number of the split and key of :data:`METHODS`, for example ``"yacht/3/evidence"``.
     seed : int
-    methods : list of str
-        Keys of :data:`METHODS`.
     starts : int
-        Starts of both maximisations, the same for both: all scales 1 and noise variance 0.1, then
-        points around it, see :func:`bayeskernels.gp.maximise_evidence`.
+        Starts of all maximisations, the same ones: all scales 1 and noise variance 0.1, then
+        points around it, see :func:`bayeskernels.gp.maximise_evidence`. NUTS begins around the best
+        maximum.
     tune, draws : int
         Steps of tuning and draws of each of two NUTS chains.
-    bayes_splits : int
-        NUTS is run on so many of the splits only.
     data_dir : path, optional
 
     Returns
     -------
     dict
-        By method ``rmse`` and ``log_density`` (mean over test points), both in the units of the
-        set, CPU ``seconds`` and ``log_evidence`` (of scikit-learn and evidence); sizes.
+        ``rmse`` and ``log_density`` (mean over test points), both in the units of the set; CPU
+        ``seconds``; sizes; ``log_evidence`` of maximisations, ``max_rhat``, ``min_ess`` (bulk) and
+        ``divergences`` of NUTS.
     """
-    set_name, number = name.split("/")
+    set_name, number, method = name.split("/")
     X, y, X_test, y_test = _split(set_name, int(number), data_dir)
+    sizes = {"n_train": len(y), "n_test": len(y_test), "p": X.shape[1]}
     centre, scale = X.mean(axis=0), X.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     X, X_test = (X - centre) / scale, (X_test - centre) / scale
     shift, unit = y.mean(), y.std()
-    records = {}
+    y, y_test = (y - shift) / unit, (y_test - shift) / unit
+    fit = {"evidence": _by_evidence, "scikit-learn": _by_peer, "bayes": _by_nuts}[method]
+    options = {"starts": starts, "tune": tune, "draws": draws, "seed": seed + int(number)}
+    began = time.process_time()
     with threadpool_limits(limits=1):
-        for method in methods:
-            if method == "bayes" and int(number) >= bayes_splits:
-                continue
-            began = time.process_time()
-            fit = {"evidence": _by_evidence, "scikit-learn": _by_peer, "bayes": _by_nuts}[method]
-            options = {"starts": starts, "tune": tune, "draws": draws}
-            options["seed"] = seed + int(number)
-            mean, density, more = fit(
-                X, (y - shift) / unit, X_test, (y_test - shift) / unit, options
-            )
-            records[method] = {
-                "rmse": float(unit * np.sqrt(np.mean((mean - (y_test - shift) / unit) ** 2))),
-                "log_density": float(np.mean(density) - np.log(unit)),
-                "seconds": time.process_time() - began,
-                **more,
-            }
-    return {"methods": records, "n_train": len(y), "n_test": len(y_test), "p": X.shape[1]}
+        mean, density, more = fit(X, y, X_test, y_test, options)
+    return {
+        "rmse": float(unit * np.sqrt(np.mean((mean - y_test) ** 2))),
+        "log_density": float(np.mean(density) - np.log(unit)),
+        "seconds": time.process_time() - began,
+        **sizes,
+        **more,
+    }
 
 
 def _split(name, number, data_dir):
@@ -104,11 +102,15 @@ def _model(X, y):
     return model
 
 
-def _by_evidence(X, y, X_test, y_test, options):
-    model = _model(X, y)
-    best = maximise_evidence(
+def _maximum(model, options):
+    return maximise_evidence(
         model, starts=options["starts"], random_seed=options["seed"], progressbar=False
     )
+
+
+def _by_evidence(X, y, X_test, y_test, options):
+    model = _model(X, y)
+    best = _maximum(model, options)
     prediction = predict(model, best, X_test)
     density = norm.logpdf(y_test, prediction["mean"], prediction["sd"])
     more = {
@@ -152,25 +154,29 @@ def _by_peer(X, y, X_test, y_test, options):
 
 def _by_nuts(X, y, X_test, y_test, options):
     import arviz as az
-    import pymc as pm
 
-    with _model(X, y) as model:
-        idata = pm.sample(
-            options["draws"],
-            tune=options["tune"],
-            chains=2,
-            cores=1,
-            random_seed=options["seed"],
-            quiet=True,
-            nuts_sampler="pymc",
-            compute_convergence_checks=False,
-        )
+    model = _model(X, y)
+    idata = sample_hyperparameters(
+        model,
+        _maximum(model, options),
+        draws=options["draws"],
+        tune=options["tune"],
+        chains=2,
+        cores=1,
+        random_seed=options["seed"],
+        quiet=True,
+        compute_convergence_checks=False,
+    )
     mean = predict(model, idata, X_test, progressbar=False)["mean"].values
     density = log_predictive_density(model, idata, X_test, y_test, progressbar=False)
-    rhat = az.rhat(idata["posterior"].to_dataset())
-    diverging = int(idata["sample_stats"]["diverging"].sum())
-    worst = float(max(rhat[name].max() for name in rhat.data_vars))
-    return mean, density, {"max_rhat": worst, "divergences": diverging}
+    posterior = idata["posterior"].to_dataset()
+    rhat, ess = az.rhat(posterior), az.ess(posterior)
+    more = {
+        "max_rhat": float(max(rhat[v].max() for v in rhat.data_vars)),
+        "min_ess": float(min(ess[v].min() for v in ess.data_vars)),
+        "divergences": int(idata["sample_stats"]["diverging"].sum()),
+    }
+    return mean, density, more
 
 
 def summarise(records):
@@ -178,8 +184,8 @@ def summarise(records):
 
     Parameters
     ----------
-    records : dict of list of dict
-        What :func:`compare_split` returned, by set.
+    records : dict
+        What :func:`run_split` returned, by set, then method, then number of the split.
 
     Returns
     -------
@@ -188,32 +194,35 @@ def summarise(records):
         ``rmse`` and ``log_density``, each with ``mean``, ``standard_error`` and, where
         scikit-learn was run on the same splits, ``difference`` and ``difference_error`` (ours less
         theirs, its standard error) and ``no_worse``, whether ours is at most one standard error
-        worse; mean CPU ``seconds``.
+        worse; mean CPU ``seconds``; of NUTS the largest ``max_rhat``, smallest ``min_ess`` and all
+        ``divergences``.
     """
-    return {name: _summarise_set(rows) for name, rows in records.items()}
+    return {name: _summarise_set(methods) for name, methods in records.items()}
 
 
-def _summarise_set(rows):
-    methods = {}
-    for method in METHODS:
-        chosen = [row["methods"] for row in rows if method in row["methods"]]
-        if not chosen:
-            continue
-        summary = {"splits": len(chosen)}
-        summary["seconds"] = float(np.mean([row[method]["seconds"] for row in chosen]))
+def _summarise_set(methods):
+    found = {}
+    peers = methods.get("scikit-learn", {})
+    for method, rows in methods.items():
+        summary = {"splits": len(rows)}
+        summary["seconds"] = float(np.mean([row["seconds"] for row in rows.values()]))
+        for key, combine in (("max_rhat", max), ("min_ess", min), ("divergences", sum)):
+            if all(key in row for row in rows.values()):
+                summary[key] = combine(row[key] for row in rows.values())
         for key, sign in (("rmse", 1.0), ("log_density", -1.0)):
-            values = np.array([row[method][key] for row in chosen])
+            values = np.array([row[key] for row in rows.values()])
             summary[key] = {"mean": float(values.mean()), "standard_error": _error(values)}
-            if method != "scikit-learn" and all("scikit-learn" in row for row in chosen):
-                less = values - [row["scikit-learn"][key] for row in chosen]
+            if method != "scikit-learn" and set(rows) <= set(peers):
+                less = values - [peers[number][key] for number in rows]
                 error = _error(less)
                 summary[key] |= {
                     "difference": float(less.mean()),
                     "difference_error": error,
                     "no_worse": error is None or bool(sign * less.mean() <= max(error, 1e-9)),
                 }
-        methods[method] = summary
-    return {key: rows[0][key] for key in ("n_train", "n_test", "p")} | {"methods": methods}
+        found[method] = summary
+    first = next(iter(next(iter(methods.values())).values()))
+    return {key: first[key] for key in ("n_train", "n_test", "p")} | {"methods": found}
 
 
 def _error(values):
@@ -227,24 +236,24 @@ def _add_arguments(parser):
     parser.add_argument(
         "--bayes-splits",
         type=int,
-        default=3,
+        default=N_SPLITS,
         metavar="N",
-        help="splits on which NUTS is run too (default: 3; it takes minutes where n is large)",
+        help="splits on which NUTS is run (default: 20; up to five minutes each)",
     )
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME", help="default: all")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="NAME")
     parser.add_argument(
         "--starts",
         type=int,
-        default=2,
+        default=3,
         metavar="N",
-        help="the same for ours and theirs, default: 2",
+        help="the same for ours and theirs, default: 3",
     )
     parser.add_argument(
-        "--tune", type=int, default=300, metavar="N", help="NUTS steps of tuning, default: 300"
+        "--tune", type=int, default=60, metavar="N", help="NUTS steps of tuning, default: 60"
     )
     parser.add_argument(
-        "--draws", type=int, default=300, metavar="N", help="NUTS draws per chain, default: 300"
+        "--draws", type=int, default=150, metavar="N", help="NUTS draws per chain, default: 150"
     )
     parser.add_argument("--data-dir", metavar="DIR", help="folder of NAME.npz files")
 
@@ -274,26 +283,37 @@ def reproduce_gp_benchmark(options, console):
     names = [name for name in SETS if name in options.sets]
     for name in names:
         load(name, data_dir=options.data_dir)  # What is missing is missed at once.
-    units = [f"{name}/{number}" for number in range(options.splits) for name in names]
+    # NUTS, which takes longest, comes last: a run that is stopped has something to show.
+    chosen = [method for method in METHODS if method in options.methods]
+    units = [
+        f"{name}/{number}/{method}"
+        for group in (("evidence", "scikit-learn"), ("bayes",))
+        for number in range(options.splits)
+        for name in names
+        for method in group
+        if method in chosen and (method != "bayes" or number < options.bayes_splits)
+    ]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("splits", total=len(units))
+        task = progress.add_task("fits", total=len(units))
         records = run_repetitions(
-            partial(compare_split, data_dir=options.data_dir),
+            partial(run_split, data_dir=options.data_dir),
             units,
             settings={
                 "seed": options.seed,
-                "methods": [m for m in METHODS if m in options.methods],
                 "starts": options.starts,
                 "tune": options.tune,
                 "draws": options.draws,
-                "bayes_splits": options.bayes_splits,
             },
             out=options.out,
             jobs=options.jobs,
             on_done=lambda: progress.advance(task),
         )
-    summary = summarise({name: records[k :: len(names)] for k, name in enumerate(names)})
+    tree = {}
+    for unit, record in zip(units, records, strict=True):
+        name, number, method = unit.split("/")
+        tree.setdefault(name, {}).setdefault(method, {})[number] = record
+    summary = summarise(tree)
     console.print(_table(summary))
     return summary
 
@@ -304,8 +324,9 @@ def _table(summary):
         "scikit-learn's on the same splits",
         show_lines=True,
     )
-    for title in ("data set", "method", "splits", "RMSE", "log density", "no worse", "CPU s"):
-        table.add_column(title, justify="left" if title in ("data set", "method") else "right")
+    numbers = ("splits", "RMSE", "log density", "no worse", "CPU s", "R-hat, ESS")
+    for title in ("data set", "method", *numbers):
+        table.add_column(title, justify="right" if title in numbers else "left")
     for name, row in summary.items():
         for method, found in row["methods"].items():
             compared = "no_worse" in found["rmse"]
@@ -318,6 +339,7 @@ def _table(summary):
                 _cell(found["log_density"]),
                 " / ".join("yes" if v else "NO" for v in verdicts) if compared else "",
                 f"{found['seconds']:.1f}",
+                f"{found['max_rhat']:.3f}, {found['min_ess']:.0f}" if "max_rhat" in found else "",
             )
     return table
 

@@ -5,15 +5,13 @@ import xarray as xr
 
 from bayeskernels.laplace_approximation import laplace
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
-from bayeskernels.plots import regression_band
-from bayeskernels.prediction import predict
 from bayeskernels.quadrature import quadrature
 from bayeskernels.regression_prediction import moments_by_draw
 from bayeskernels.specification import specification_of
 from bayeskernels.zoo.bayes_point import overlapping_moons
-from bayeskernels.zoo.figures import FigureOf, ranks, traces
-from bayeskernels.zoo.problem import Problem, unexplained_variance
+from bayeskernels.zoo.problem import unexplained_variance
 from bayeskernels.zoo.registry import register
+from bayeskernels.zoo.regression import band_axes, noisy_curve, regression_figures
 
 NOTEBOOK = "05_bayesian_learning.ipynb"
 
@@ -22,22 +20,14 @@ DEGREE = 5
 
 def noisy_wave():
     """A wave on a slope, with noise."""
-    rng = np.random.default_rng(91)
-
-    def draw(n):
-        x = rng.uniform(-2.0, 2.0, size=n)
-        truth = np.sin(3 * x) * np.exp(-0.3 * x**2) + 0.5 * x
-        return x[:, None], truth + 0.15 * rng.normal(size=n)
-
-    X, y = draw(40)
-    X_test, y_test = draw(300)
-    return Problem(
+    return noisy_curve(
+        lambda x: np.sin(3 * x) * np.exp(-0.3 * x**2) + 0.5 * x,
+        low=-2.0,
+        high=2.0,
+        noise=0.15,
+        seed=91,
         name="wave",
         description="40 points of a damped wave on a slope, with noise of standard deviation 0.15.",
-        X=X,
-        y=y,
-        X_test=X_test,
-        y_test=y_test,
     )
 
 
@@ -55,29 +45,11 @@ def monitor_regression(model, idata, problem):
 
 def mean_and_band(result):
     """Predictive mean with two standard deviations."""
-    from matplotlib.figure import Figure
-
-    X = result.problem.X
-    x = np.linspace(X.min() - 0.3, X.max() + 0.3, 200)[:, None]
-    prediction = predict(result.model, result.idata, x, progressbar=False)
-    ax = Figure(figsize=(10.4, 3.6), layout="constrained").add_subplot()
-    return regression_band(prediction, x, data=(X, result.problem.y), ax=ax).figure
+    return band_axes(result, beyond=0.3)[0].figure
 
 
-REGRESSION_FIGURES = (
-    FigureOf(
-        mean_and_band,
-        "Mean and band",
-        "Predictive mean with two standard deviations of new targets.",
-        wide=True,
-    ),
-    FigureOf(traces, "Traces", "By chain, thinned for display.", wide=True),
-    FigureOf(
-        ranks,
-        "Ranks",
-        "Deviation of the ranks of each chain from uniform: flat where the chains agree.",
-        wide=True,
-    ),
+REGRESSION_FIGURES = regression_figures(
+    mean_and_band, "Predictive mean with two standard deviations of new targets."
 )
 
 

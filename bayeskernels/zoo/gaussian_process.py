@@ -4,32 +4,24 @@ import numpy as np
 
 from bayeskernels.gp import maximise_evidence
 from bayeskernels.models import gp_regression
-from bayeskernels.plots import regression_band
 from bayeskernels.prediction import predict
-from bayeskernels.zoo.figures import FigureOf, ranks, traces
-from bayeskernels.zoo.problem import Problem, unexplained_variance
+from bayeskernels.zoo.problem import unexplained_variance
 from bayeskernels.zoo.registry import register
+from bayeskernels.zoo.regression import band_axes, noisy_curve, regression_figures
 
 
 def sinusoid():
     """The sinusoid of the lecture, with a gap."""
-    rng = np.random.default_rng(81)
-
-    def draw(n):
-        x = rng.uniform(0.0, 1.0, size=n)
-        return x[:, None], np.sin(2 * np.pi * x) + 0.2 * rng.normal(size=n)
-
-    X, y = draw(40)
-    keep = (X[:, 0] < 0.55) | (X[:, 0] > 0.75)
-    X_test, y_test = draw(300)
-    return Problem(
+    return noisy_curve(
+        lambda x: np.sin(2 * np.pi * x),
+        low=0.0,
+        high=1.0,
+        noise=0.2,
+        seed=81,
+        gap=(0.55, 0.75),
         name="sinusoid",
-        description=f"{keep.sum()} points of one period of a sine with noise of standard deviation "
-        "0.2 and none between 0.55 and 0.75.",
-        X=X[keep],
-        y=y[keep],
-        X_test=X_test,
-        y_test=y_test,
+        description="37 points of one period of a sine with noise of standard deviation 0.2 and "
+        "none between 0.55 and 0.75.",
     )
 
 
@@ -40,35 +32,16 @@ def monitor_hyperparameters(model, idata, problem):
 
 def band_of_bayes(result):
     """Mean and band, averaged over the draws, beside those of the maximal evidence."""
-    from matplotlib.figure import Figure
-
-    X = result.problem.X
-    x = np.linspace(X.min() - 0.2, X.max() + 0.2, 150)[:, None]
+    ax, x = band_axes(result, beyond=0.2, label="full Bayes")
     best = maximise_evidence(result.model, random_seed=1, progressbar=False)
-    ax = Figure(figsize=(10.4, 3.6), layout="constrained").add_subplot()
-    data = (X, result.problem.y)
-    full = predict(result.model, result.idata, x, progressbar=False)
-    regression_band(full, x, data=data, label="full Bayes", ax=ax)
     point = predict(result.model, best, x)
     ax.plot(x[:, 0], point["mean"], linestyle=":", label="maximal evidence")
     ax.legend(frameon=False, fontsize="small")
     return ax.figure
 
 
-FIGURES = (
-    FigureOf(
-        band_of_bayes,
-        "Mean and band",
-        "Two standard deviations of the function (dark) and of new targets (light).",
-        wide=True,
-    ),
-    FigureOf(traces, "Traces", "By chain, thinned for display.", wide=True),
-    FigureOf(
-        ranks,
-        "Ranks",
-        "Deviation of the ranks of each chain from uniform: flat where the chains agree.",
-        wide=True,
-    ),
+FIGURES = regression_figures(
+    band_of_bayes, "Two standard deviations of the function (dark) and of new targets (light)."
 )
 
 
