@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from bayeskernels.evidence.gaussian_models import Exact
+from bayeskernels.evidence.noise_tempering import Tempering
 from bayeskernels.evidence.result import Evidence
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
@@ -48,7 +49,7 @@ class EvidenceMethod(Protocol):
         """
 
 
-METHODS: tuple[EvidenceMethod, ...] = (Exact(),)
+METHODS: tuple[EvidenceMethod, ...] = (Exact(), Tempering())
 
 
 def method_named(name):
