@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from bayeskernels.evidence.approximations import (
+    EPEvidence,
+    LaplaceEvidence,
+    QuadratureEvidence,
+)
+from bayeskernels.evidence.bridge import BridgeSampling
 from bayeskernels.evidence.gaussian_models import Exact
 from bayeskernels.evidence.noise_tempering import Tempering
+from bayeskernels.evidence.power_evidence import PowerEvidence
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.evidence.smc import SequentialMonteCarlo
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
 
@@ -49,7 +57,16 @@ class EvidenceMethod(Protocol):
         """
 
 
-METHODS: tuple[EvidenceMethod, ...] = (Exact(), Tempering())
+METHODS: tuple[EvidenceMethod, ...] = (
+    Exact(),
+    Tempering(),
+    PowerEvidence(),
+    BridgeSampling(),
+    SequentialMonteCarlo(),
+    QuadratureEvidence(),
+    LaplaceEvidence(),
+    EPEvidence(),
+)
 
 
 def method_named(name):

@@ -1,0 +1,188 @@
+"""Bridge sampling: the evidence of any model with continuous variables, from its draws."""
+
+import math
+
+import numpy as np
+import pymc as pm
+from rich.progress import Progress
+
+from bayeskernels.evidence.bridge_equation import solve_bridge
+from bayeskernels.evidence.bridge_proposals import PROPOSALS
+from bayeskernels.evidence.data_digest import observed_values
+from bayeskernels.evidence.result import Evidence
+from bayeskernels.evidence.unconstrained_draws import unconstrained_draws
+from bayeskernels.unconstrained import BLOCK, UnconstrainedDensity
+
+__all__ = ["BridgeSampling"]
+
+#: Signs of a number that is not to be trusted.
+LARGEST_PARETO_K, LARGEST_R_HAT, SMALLEST_OVERLAP, LARGEST_MCSE = 0.7, 1.05, 0.02, 0.5
+
+#: The terms of the bridge are bounded by about twice their mean over the overlap: where that is
+#: large they are nearly equal, and the shape of their tail says nothing.
+TELLING_OVERLAP = 0.2
+
+SMALLEST_ESS = 100
+
+#: Numbers that an evaluation at several points may hold at once, if it makes an (n, n) matrix.
+MAX_NUMBERS = 2**24
+
+#: Fewer draws cannot be halved into something of use.
+FEWEST_DRAWS = 100
+
+
+class BridgeSampling:
+    """Bridge sampling from posterior draws; half of them fit the proposal, the others are used."""
+
+    name = "bridge"
+    is_automatic = True
+    uses_draws = True
+
+    def refusal(self, model, idata):
+        """Why there is no bridge."""
+        discrete = [v.name for v in model.discrete_value_vars]
+        if discrete:
+            return (
+                f"It needs continuous variables, and {', '.join(discrete)} "
+                f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in "
+                "the model, or use 'power-tempering' for sparse generalized kernel models and "
+                "'smc' for others."
+            )
+        if not model.free_RVs:
+            return "The model has no unknowns. Use 'exact'."
+        if idata is not None and idata["posterior"].attrs.get("is_mcmc", 1) == 0:
+            return (
+                "The draws are of an approximation (Laplace, expectation propagation or "
+                "perceptrons), not of the posterior. Use draws of pm.sample."
+            )
+        return None
+
+    def run(
+        self,
+        model,
+        idata=None,
+        *,
+        proposal="warp3",
+        n_proposal=None,
+        draws=1000,
+        tune=1000,
+        chains=4,
+        cores=None,
+        random_seed=None,
+        progressbar=False,
+    ):
+        """Estimate from draws, which are made by ``pm.sample`` where there are none.
+
+        Parameters
+        ----------
+        model : pm.Model
+        idata : DataTree, optional
+        proposal : {"warp3", "normal"}
+        n_proposal : int, optional
+            Draws of the proposal; by default as many as posterior draws are left.
+        draws, tune, chains, cores : int
+            Of ``pm.sample``.
+        random_seed : numpy.random.Generator
+        progressbar : bool
+
+        Returns
+        -------
+        Evidence
+        """
+        if proposal not in PROPOSALS:
+            known = ", ".join(map(repr, PROPOSALS))
+            raise ValueError(f"proposal must be one of {known}; got {proposal!r}.")
+        if n_proposal is not None and n_proposal < FEWEST_DRAWS:
+            raise ValueError(f"n_proposal must be at least {FEWEST_DRAWS}, got {n_proposal}.")
+        rng = np.random.default_rng(random_seed)
+        if idata is None:
+            seed = int(rng.integers(2**31))
+            idata = pm.sample(
+                draws,
+                tune=tune,
+                chains=chains,
+                cores=cores,
+                model=model,
+                random_seed=seed,
+                progressbar=progressbar,
+                quiet=not progressbar,
+            )
+        density = UnconstrainedDensity(model, what="bridge")
+        points = unconstrained_draws(density, idata, rng)
+        n_chains, n_draws, d = points.shape
+        if n_chains * n_draws < FEWEST_DRAWS or n_chains * (n_draws // 2) <= d + 1:
+            raise ValueError(
+                f"{n_chains * n_draws} draws are too few for {d} unknowns: half of them have to "
+                "fit a Gaussian, the others to estimate. Draw more."
+            )
+        half = n_draws // 2
+        with Progress(disable=not progressbar) as progress:
+            log_density = _Evaluations(density, progress)
+            fitted = PROPOSALS[proposal](points[:, :half].reshape(-1, d), log_density)
+            rest = points[:, half:]
+            at_posterior = fitted.at_draws(rest.reshape(-1, d)).reshape(rest.shape[:2])
+            n_proposal = n_proposal or rest.shape[0] * rest.shape[1]
+            bridge = solve_bridge(at_posterior, fitted.at_own_draws(n_proposal, rng))
+        diagnostics = {
+            "proposal": proposal,
+            "dimension": d,
+            "posterior_draws": rest.shape[0] * rest.shape[1],
+            "proposal_draws": n_proposal,
+            "ess": bridge.ess,
+            "overlap": bridge.overlap,
+            "pareto_k_posterior": bridge.pareto_k_posterior,
+            "pareto_k_proposal": bridge.pareto_k_proposal,
+            "r_hat": bridge.r_hat,
+        }
+        warning = _warning(bridge)
+        if warning:
+            diagnostics["warning"] = warning
+        return Evidence(
+            bridge.log_ratio,
+            bridge.mcse,
+            self.name,
+            n_evaluations=log_density.count,
+            diagnostics=diagnostics,
+        )
+
+
+class _Evaluations:
+    """Log density at many points, in blocks that fit into memory, counted."""
+
+    def __init__(self, density, progress):
+        n = max([v.size for v in observed_values(density.model).values()], default=1)
+        self.density, self.progress = density, progress
+        self.block = int(np.clip(MAX_NUMBERS // max(n, 1) ** 2, 16, BLOCK))
+        self.count = 0
+
+    def __call__(self, points):
+        task = self.progress.add_task("Log density", total=len(points))
+        parts = []
+        for start in range(0, len(points), self.block):
+            part = points[start : start + self.block]
+            parts.append(self.density.values(part))
+            self.progress.advance(task, len(part))
+        self.progress.remove_task(task)
+        self.count += len(points)
+        return np.concatenate(parts)
+
+
+def _warning(bridge):
+    """What speaks against the number, in a sentence or more."""
+    found = []
+    k = max(bridge.pareto_k_posterior, bridge.pareto_k_proposal)
+    has_tail = k > LARGEST_PARETO_K and bridge.overlap < TELLING_OVERLAP
+    if has_tail or bridge.overlap < SMALLEST_OVERLAP:
+        found.append(
+            f"Posterior and proposal have little in common (overlap {bridge.overlap:.2g}, Pareto "
+            f"k {k:.2f}), so that few draws decide. Reparametrise, or use more draws."
+        )
+    if bridge.r_hat > LARGEST_R_HAT:
+        found.append(f"The chains disagree (R-hat {bridge.r_hat:.2f}). Draw longer chains.")
+    if bridge.ess < SMALLEST_ESS:
+        found.append(
+            f"There are {bridge.ess:.0f} effective draws only; {SMALLEST_ESS} would be few."
+        )
+    if not bridge.mcse <= LARGEST_MCSE or math.isnan(bridge.mcse):
+        found.append(f"The error of {bridge.mcse:.2g} nats is large.")
+    return " ".join(found)
