@@ -20,6 +20,7 @@ from bayeskernels.evidence.noise_tempering import Tempering
 from bayeskernels.evidence.power_evidence import PowerEvidence
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.smc import SequentialMonteCarlo
+from bayeskernels.evidence.version_space import Orthant
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
 
@@ -59,6 +60,7 @@ class EvidenceMethod(Protocol):
 
 METHODS: tuple[EvidenceMethod, ...] = (
     Exact(),
+    Orthant(),
     Tempering(),
     PowerEvidence(),
     BridgeSampling(),
