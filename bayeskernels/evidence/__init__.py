@@ -1,7 +1,17 @@
 """Evidence of models: estimated with an error, compared, and used to choose and average models."""
 
+from bayeskernels.evidence.averaging import average_predictions
+from bayeskernels.evidence.comparison import beside_loo, compare
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.evidence.estimate import estimate, suitable_methods
 from bayeskernels.evidence.result import Evidence
 
-__all__ = ["Evidence", "data_digest", "estimate", "suitable_methods"]
+__all__ = [
+    "Evidence",
+    "average_predictions",
+    "beside_loo",
+    "compare",
+    "data_digest",
+    "estimate",
+    "suitable_methods",
+]

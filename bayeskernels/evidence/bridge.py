@@ -6,14 +6,14 @@ import numpy as np
 import pymc as pm
 from rich.progress import Progress
 
-from bayeskernels.evidence.bridge_equation import solve_bridge
+from bayeskernels.evidence.bridge_equation import r_hat, solve_bridge
 from bayeskernels.evidence.bridge_proposals import PROPOSALS
 from bayeskernels.evidence.data_digest import observed_values
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.unconstrained_draws import unconstrained_draws
 from bayeskernels.unconstrained import BLOCK, UnconstrainedDensity
 
-__all__ = ["BridgeSampling"]
+__all__ = ["BridgeSampling", "bridge_draws"]
 
 #: Signs of a number that is not to be trusted.
 LARGEST_PARETO_K, LARGEST_R_HAT, SMALLEST_OVERLAP, LARGEST_MCSE = 0.7, 1.05, 0.02, 0.5
@@ -115,26 +115,23 @@ class BridgeSampling:
                 f"{n_chains * n_draws} draws are too few for {d} unknowns: half of them have to "
                 "fit a Gaussian, the others to estimate. Draw more."
             )
-        half = n_draws // 2
+        n_used = n_chains * (n_draws - n_draws // 2)
+        n_proposal = n_proposal or n_used
         with Progress(disable=not progressbar) as progress:
             log_density = _Evaluations(density, progress)
-            fitted = PROPOSALS[proposal](points[:, :half].reshape(-1, d), log_density)
-            rest = points[:, half:]
-            at_posterior = fitted.at_draws(rest.reshape(-1, d)).reshape(rest.shape[:2])
-            n_proposal = n_proposal or rest.shape[0] * rest.shape[1]
-            bridge = solve_bridge(at_posterior, fitted.at_own_draws(n_proposal, rng))
+            bridge = bridge_draws(points, log_density, n_proposal, rng, proposal=proposal)
         diagnostics = {
             "proposal": proposal,
             "dimension": d,
-            "posterior_draws": rest.shape[0] * rest.shape[1],
+            "posterior_draws": n_used,
             "proposal_draws": n_proposal,
             "ess": bridge.ess,
             "overlap": bridge.overlap,
             "pareto_k_posterior": bridge.pareto_k_posterior,
             "pareto_k_proposal": bridge.pareto_k_proposal,
-            "r_hat": bridge.r_hat,
+            "r_hat": max(bridge.r_hat, *(r_hat(points[..., j]) for j in range(d))),
         }
-        warning = _warning(bridge)
+        warning = _warning(bridge, diagnostics["r_hat"])
         if warning:
             diagnostics["warning"] = warning
         return Evidence(
@@ -144,6 +141,39 @@ class BridgeSampling:
             n_evaluations=log_density.count,
             diagnostics=diagnostics,
         )
+
+
+def bridge_draws(points, log_density, n_proposal, rng, *, proposal="warp3"):
+    """Bridge from draws of a density to a Gaussian that half of them fit.
+
+    Parameters
+    ----------
+    points : array of shape (n_chains, n_draws, d)
+        The first half of each chain fits the proposal, the second is used.
+    log_density : callable
+        Of the posterior without its constant: from (n, d) to (n,).
+    n_proposal : int
+    rng : numpy.random.Generator
+    proposal : {"warp3", "normal"}
+
+    Returns
+    -------
+    Bridge
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> points = rng.standard_normal((4, 1000, 2))
+    >>> bridge = bridge_draws(points, lambda x: -0.5 * (x**2).sum(axis=1), 2000, rng)
+    >>> round(bridge.log_ratio, 1)  # log 2 pi = 1.84
+    1.8
+    """
+    n_chains, n_draws, d = points.shape
+    half = n_draws // 2
+    fitted = PROPOSALS[proposal](points[:, :half].reshape(-1, d), log_density)
+    at_posterior = fitted.at_draws(points[:, half:].reshape(-1, d)).reshape(n_chains, -1)
+    return solve_bridge(at_posterior, fitted.at_own_draws(n_proposal, rng))
 
 
 class _Evaluations:
@@ -167,7 +197,7 @@ class _Evaluations:
         return np.concatenate(parts)
 
 
-def _warning(bridge):
+def _warning(bridge, largest_r_hat):
     """What speaks against the number, in a sentence or more."""
     found = []
     k = max(bridge.pareto_k_posterior, bridge.pareto_k_proposal)
@@ -177,8 +207,8 @@ def _warning(bridge):
             f"Posterior and proposal have little in common (overlap {bridge.overlap:.2g}, Pareto "
             f"k {k:.2f}), so that few draws decide. Reparametrise, or use more draws."
         )
-    if bridge.r_hat > LARGEST_R_HAT:
-        found.append(f"The chains disagree (R-hat {bridge.r_hat:.2f}). Draw longer chains.")
+    if largest_r_hat > LARGEST_R_HAT:
+        found.append(f"The chains disagree (R-hat {largest_r_hat:.2f}). Draw longer chains.")
     if bridge.ess < SMALLEST_ESS:
         found.append(
             f"There are {bridge.ess:.0f} effective draws only; {SMALLEST_ESS} would be few."

@@ -24,7 +24,7 @@ from arviz_stats.base import array_stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-__all__ = ["Bridge", "solve_bridge"]
+__all__ = ["Bridge", "r_hat", "solve_bridge"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Bridge:
     ess : float
         Effective draws behind the sum over the posterior.
     r_hat : float
-        Of the terms of that sum, by chain.
+        Of the log-ratio of the densities, by chain.
     """
 
     log_ratio: float
@@ -124,7 +124,7 @@ def solve_bridge(at_posterior, at_proposal):
         pareto_k_posterior=_pareto_k(posterior),
         pareto_k_proposal=_pareto_k(proposal[None]),
         ess=ess,
-        r_hat=_r_hat(posterior),
+        r_hat=r_hat(at_posterior),
     )
 
 
@@ -138,12 +138,15 @@ def _effective(values):
 
 
 def _pareto_k(values):
-    if np.ptp(values) == 0.0:
+    try:
+        return float(array_stats.pareto_khat(values, chain_axis=0, draw_axis=1, tail="right"))
+    except ValueError:
+        # The largest terms are all the same: there is no tail.
         return float("-inf")
-    return float(array_stats.pareto_khat(values, chain_axis=0, draw_axis=1, tail="right"))
 
 
-def _r_hat(values):
+def r_hat(values):
+    """Rank-normalised R-hat of values of shape (n_chains, n_draws); 1 where nothing varies."""
     if np.ptp(values) == 0.0:
         return 1.0
     return float(array_stats.rhat(values, chain_axis=0, draw_axis=1))

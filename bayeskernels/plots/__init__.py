@@ -4,7 +4,8 @@ Maps take the model and its draws (:func:`vote_map`, :func:`decision_boundaries`
 :func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
 (:func:`decision_function`); :func:`regression_band` takes a prediction;
 curves take what a function of the package has computed
-(:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`); two take
+(:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`,
+:func:`evidence`); two take
 any numbers (:func:`quantiles`, :func:`image_grid`). Plots of reversible-jump chains are in
 :mod:`bayeskernels.plots.active_sets`. All take ``ax=`` to draw into an existing
 figure. Nothing here changes matplotlib's settings, so that they
@@ -16,6 +17,7 @@ from bayeskernels.plots.bands import regression_band
 from bayeskernels.plots.boundaries import decision_boundaries
 from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation
+from bayeskernels.plots.evidence_plot import evidence
 from bayeskernels.plots.flip_order import flip_ranking
 from bayeskernels.plots.images import image_grid
 from bayeskernels.plots.quantiles import quantiles
@@ -29,6 +31,7 @@ __all__ = [
     "active_learning",
     "decision_boundaries",
     "decision_function",
+    "evidence",
     "flip_ranking",
     "generalisation",
     "image_grid",

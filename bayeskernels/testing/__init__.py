@@ -11,16 +11,32 @@ from bayeskernels.testing.exact_cells import (
     sign_cells,
 )
 from bayeskernels.testing.kernel_conformance import KernelReport, check_kernel
+from bayeskernels.testing.known_evidence import (
+    KnownEvidence,
+    known_coin,
+    known_correlated_gaussian,
+    known_counts,
+    known_eight_schools,
+    known_funnel,
+    known_normal,
+)
 from bayeskernels.testing.sampler_conformance import SamplerReport, check_sampler
 
 __all__ = [
     "CellPosterior",
     "KernelReport",
+    "KnownEvidence",
     "SamplerReport",
     "SignCells",
     "active_set_masses",
     "check_kernel",
     "check_sampler",
+    "known_coin",
+    "known_correlated_gaussian",
+    "known_counts",
+    "known_eight_schools",
+    "known_funnel",
+    "known_normal",
     "label_noise_cells",
     "powered_active_set_masses",
     "sign_cells",
