@@ -1,4 +1,4 @@
-"""Evidence of version spaces: exact areas, tempering as the other way, soft boundaries, refusals."""
+"""Evidence of version spaces: exact areas, agreement with tempering, soft boundaries, refusals."""
 
 import numpy as np
 import pymc as pm
