@@ -62,7 +62,7 @@ def compare(evidences, *, prior_weights=None, random_seed=0):
     ... }
     >>> table = bk.evidence.compare(evidences)
     >>> table[["rank", "bayes_factor", "probability"]].round(3).values.tolist()
-    [[1.0, 1.0, 0.966], [2.0, 0.035, 0.034]]
+    [[1.0, 1.0, 0.982], [2.0, 0.019, 0.018]]
     """
     evidences = _read(evidences)
     _refuse(evidences)

@@ -11,6 +11,7 @@ from bayeskernels.evidence.model_checks import (
     refuse_foreign_draws,
     refuse_improper_priors,
     refuse_no_data,
+    warn_of_unnormalised_priors,
 )
 from bayeskernels.evidence.repetitions import combine
 from bayeskernels.unconstrained import as_model
@@ -83,6 +84,7 @@ def estimate(
     refuse_no_data(model)
     refuse_improper_priors(model)
     refuse_foreign_draws(model, idata)
+    warn_of_unnormalised_priors(model)
     if chosen is None:
         chosen = _first_that_fits(model, idata)
     else:

@@ -1,12 +1,22 @@
 """Refusals that hold for all methods: models without evidence, draws that are not the model's."""
 
+import logging
+
 import numpy as np
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.multivariate import ICARRV
+from pymc.distributions.transforms import Ordered
 
 from bayeskernels.evidence.data_digest import observed_values
 
-__all__ = ["refuse_foreign_draws", "refuse_improper_priors", "refuse_no_data"]
+__all__ = [
+    "refuse_foreign_draws",
+    "refuse_improper_priors",
+    "refuse_no_data",
+    "warn_of_unnormalised_priors",
+]
+
+_log = logging.getLogger(__name__)
 
 _IMPROPER = (FlatRV, HalfFlatRV, ICARRV)
 
@@ -19,6 +29,22 @@ def refuse_improper_priors(model):
             f"The prior of {', '.join(names)} is improper (Flat, HalfFlat or ICAR): it has no "
             "integral, so the evidence is not defined. Give it a proper prior; how wide it is "
             "matters for the evidence."
+        )
+
+
+def warn_of_unnormalised_priors(model):
+    """A transform that orders numbers leaves one of k! orders of a prior, and does not rescale it.
+
+    PyMC's density of such a variable does not integrate to one, which samplers do not mind.
+    """
+    names = [
+        rv.name for rv in model.free_RVs if isinstance(model.rvs_to_transforms.get(rv), Ordered)
+    ]
+    if names:
+        _log.warning(
+            "The order of %s is enforced by a transform, which leaves a part of its prior without "
+            "rescaling it. If its k elements are exchangeable, add log k! to the log evidence.",
+            ", ".join(names),
         )
 
 
