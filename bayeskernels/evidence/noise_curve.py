@@ -9,7 +9,7 @@ So one estimate of g gives the evidence at every q, the posterior of q under any
 number of errors, each with its error.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -112,12 +112,12 @@ class NoiseEvidence(Evidence):
     """
 
     n_points: int = 0
-    betas: np.ndarray = None
-    errors: np.ndarray = None
-    run: np.ndarray = None
-    round_trips: np.ndarray = None
+    betas: np.ndarray = field(default=None, repr=False)
+    errors: np.ndarray = field(default=None, repr=False)
+    run: np.ndarray = field(default=None, repr=False)
+    round_trips: np.ndarray = field(default=None, repr=False)
     lowest: float = 0.0
-    log_prior: np.ndarray = None
+    log_prior: np.ndarray = field(default=None, repr=False)
 
     has_curve: ClassVar[bool] = True
 
