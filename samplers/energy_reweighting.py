@@ -26,14 +26,16 @@ class Normalizer(NamedTuple):
     mcse: float
 
 
-def log_normalizers(powers, energies, *, start=None, tolerance=1e-8, max_steps=200):
+def log_normalizers(powers, energies, *, counts=None, start=None, tolerance=1e-8, max_steps=200):
     """Log-normalising constants at all powers, relative to the first.
 
     Parameters
     ----------
     powers : array of shape (n_powers,)
     energies : array of shape (n_powers, n_draws)
-        E of the draws at each power.
+        E of the draws at each power; or, with ``counts``, the values that E takes, (n_values,).
+    counts : array of shape (n_powers, n_values), optional
+        How often each value was met at each power, equally many in all.
     start : array of shape (n_powers,), optional
         Where the iteration starts.
     tolerance : float
@@ -56,15 +58,20 @@ def log_normalizers(powers, energies, *, start=None, tolerance=1e-8, max_steps=2
     """
     powers = np.asarray(powers, dtype=np.float64)
     energies = np.asarray(energies, dtype=np.float64)
-    n_draws = energies.shape[1]
     tilts = powers[:, None] * energies.ravel()
-    values = _trapezoid(powers, energies) if start is None else np.array(start)
+    if counts is None:
+        n_draws, weights, middle = energies.shape[1], 1.0, np.median(energies, axis=1)
+    else:
+        n_draws, weights = counts[0].sum(), counts.sum(axis=0)
+        middle = counts @ energies / n_draws
+    values = _trapezoid(powers, middle) if start is None else np.array(start)
     for _ in range(max_steps):
         shares = _shares(tilts, values)
-        step = _newton_step(shares.sum(axis=1), shares @ shares.T, n_draws)
+        weighted = weights * shares
+        step = _newton_step(weighted.sum(axis=1), weighted @ shares.T, n_draws)
         if not np.all(np.abs(step) < 1.0):
             # Far away: the self-consistent iteration cannot go astray.
-            step = _self_consistent(tilts, values) - values
+            step = _self_consistent(tilts, weights, values) - values
         values = values + step
         if np.abs(step).max() < tolerance:
             break
@@ -85,16 +92,15 @@ def _newton_step(totals, products, n_draws):
     return step
 
 
-def _trapezoid(powers, energies):
-    """Thermodynamic integration by medians, as a start: means may be spoilt by heavy tails."""
-    middle = np.median(energies, axis=1)
+def _trapezoid(powers, middle):
+    """Thermodynamic integration, as a start: by medians where heavy tails may spoil means."""
     steps = 0.5 * np.diff(powers) * (middle[1:] + middle[:-1])
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def _self_consistent(tilts, values):
+def _self_consistent(tilts, weights, values):
     log_mixture = logsumexp(tilts - values[:, None], axis=0)
-    new = logsumexp(tilts - log_mixture, axis=1)
+    new = logsumexp(tilts - log_mixture, axis=1, b=weights)
     return new - new[0]
 
 

@@ -64,20 +64,17 @@ class LabelNoiseTarget:
         self._geometry = None
         self._geometry_inputs = None
         self._walls = None
+        self._walled = None  # the geometry on which these walls stand
         self._rate_inputs = None
 
     def geometry_inputs(self, point):
         """Values of the other variables on which the places of the walls depend."""
         return [np.asarray(point[name]) for name in self.geometry_names]
 
-    def walls(self, point):
-        """Walls of each direction at a point of the model, as a list.
-
-        It is the same object as before if nothing has moved.
-        """
+    def geometries(self, point):
+        """Hyperplanes of each direction at a point of the model, whatever the flip rates."""
         inputs = self.geometry_inputs(point)
-        moved = self._geometry is None or not _equal(inputs, self._geometry_inputs)
-        if moved:
+        if self._geometry is None or not _equal(inputs, self._geometry_inputs):
             parts = [f(point) for f in self._features]
             for part, labels in zip(parts, self._labels, strict=True):
                 if len(part) != len(labels):
@@ -89,17 +86,26 @@ class LabelNoiseTarget:
             first = WallGeometry.from_features(np.concatenate(parts), labels[:, 0])
             self._geometry = [first, *map(first.relabelled, labels.T[1:])]
             self._geometry_inputs = [value.copy() for value in inputs]
+        return self._geometry
+
+    def walls(self, point):
+        """Walls of each direction at a point of the model, as a list.
+
+        It is the same object as before if nothing has moved.
+        """
+        geometries = self.geometries(point)
         rates = [np.asarray(point[name]) for name in self.rate_names]
-        if moved or not _equal(rates, self._rate_inputs):
-            costs, _ = self._costs(point)
+        if geometries is not self._walled or not _equal(rates, self._rate_inputs):
+            costs, _ = self.costs(point)
             self._walls = [
                 geometry.with_costs(column)
-                for geometry, column in zip(self._geometry, costs.T, strict=True)
+                for geometry, column in zip(geometries, costs.T, strict=True)
             ]
+            self._walled = geometries
             self._rate_inputs = [value.copy() for value in rates]
         return self._walls
 
-    def _costs(self, point):
+    def costs(self, point):
         """What errors cost, and log-likelihoods without errors, by point and direction."""
         costs, log_right = [], []
         for labels, rates in zip(self._labels, self._rates, strict=True):
@@ -115,7 +121,7 @@ class LabelNoiseTarget:
         errors on either side: the walls themselves do not know what these cost.
         """
         self.walls(point)
-        costs, log_right = self._costs(point)
+        costs, log_right = self.costs(point)
         best = []
         for geometry, cost, right in zip(self._geometry, costs.T, log_right.T, strict=True):
             wall, side = geometry.wall_of_point, geometry.right_side

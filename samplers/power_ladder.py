@@ -56,13 +56,15 @@ def rungs_from_pilot(pilot, *, step=1.0, n_rungs=None):
     return rungs
 
 
-def even_rungs(powers, swap_rates):
+def even_rungs(powers, swap_rates, n_rungs=None):
     """Powers at which, by rates measured at others, all neighbours swap equally often.
 
     Parameters
     ----------
-    powers : array of shape (n_rungs,)
-    swap_rates : array of shape (n_rungs - 1,)
+    powers : array of shape (n,)
+    swap_rates : array of shape (n - 1,)
+    n_rungs : int, optional
+        How many to place; n by default. First and last stay where they are.
 
     Returns
     -------
@@ -77,9 +79,9 @@ def even_rungs(powers, swap_rates):
     True
     """
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(1.0 - swap_rates, 1e-3))])
-    wanted = np.linspace(0.0, barrier[-1], len(powers))
+    wanted = np.linspace(0.0, barrier[-1], n_rungs or len(powers))
     rungs = PchipInterpolator(barrier, powers)(wanted)
-    rungs[0], rungs[-1] = 0.0, 1.0
+    rungs[0], rungs[-1] = powers[0], powers[-1]
     return rungs
 
 

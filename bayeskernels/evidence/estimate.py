@@ -47,6 +47,8 @@ def estimate(
         ``auto`` takes the first of these that fits the model:
 
         * ``exact``: Gaussian models, and those without unknowns, in closed form;
+        * ``orthant``: version spaces (noise zero), by minimax exponential tilting;
+        * ``tempering``: label-noise classifiers, with the evidence of all noise levels as a curve;
         * ``power-tempering``: sparse generalized kernel models with the probit link;
         * ``bridge``: any model with continuous variables, from draws of its posterior;
         * ``smc``: sequential Monte Carlo of PyMC.

@@ -16,9 +16,11 @@ from bayeskernels.evidence.approximations import (
 )
 from bayeskernels.evidence.bridge import BridgeSampling
 from bayeskernels.evidence.gaussian_models import Exact
+from bayeskernels.evidence.noise_tempering import Tempering
 from bayeskernels.evidence.power_evidence import PowerEvidence
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.smc import SequentialMonteCarlo
+from bayeskernels.evidence.version_space import Orthant
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
 
@@ -58,6 +60,8 @@ class EvidenceMethod(Protocol):
 
 METHODS: tuple[EvidenceMethod, ...] = (
     Exact(),
+    Orthant(),
+    Tempering(),
     PowerEvidence(),
     BridgeSampling(),
     SequentialMonteCarlo(),

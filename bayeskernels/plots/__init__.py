@@ -17,6 +17,7 @@ from bayeskernels.plots.bands import regression_band
 from bayeskernels.plots.boundaries import decision_boundaries
 from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation
+from bayeskernels.plots.evidence_curves import noise_posterior
 from bayeskernels.plots.evidence_plot import evidence
 from bayeskernels.plots.flip_order import flip_ranking
 from bayeskernels.plots.images import image_grid
@@ -36,6 +37,7 @@ __all__ = [
     "generalisation",
     "image_grid",
     "log_posterior_sphere",
+    "noise_posterior",
     "quantiles",
     "regression_band",
     "rejection",
