@@ -1,7 +1,7 @@
 """Least-squares fits of RBF networks: variable projection, and the lecture's alternating steps."""
 
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -154,8 +154,14 @@ def fit_rbf_network(
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
     if isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 < ridge < np.inf:
         raise ValueError(f"ridge must be a positive number, got {ridge!r}.")
-    if max_iterations is not None and max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}.")
+    if max_iterations is not None and (
+        isinstance(max_iterations, bool)
+        or not isinstance(max_iterations, Integral)
+        or max_iterations < 1
+    ):
+        raise ValueError(
+            f"max_iterations must be at least 1, a whole number; got {max_iterations!r}."
+        )
     units = as_units(X, centers, width)
     if shared and np.ptp(units.factors, axis=0).any():
         raise ValueError("The units have different metrics at the start: shared must be False.")

@@ -123,6 +123,8 @@ def gp_regression(
     >>> sorted(best.point)
     ['noise', 'width']
     """
+    if not isinstance(ard, bool | np.bool_):
+        raise TypeError(f"ard must be True or False, got {ard!r}.")
     is_default = kernel is None
     if is_default:
         X, columns = as_inputs(X)

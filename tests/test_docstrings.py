@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 
 import pytest
+from matplotlib import pyplot
 
 import bayeskernels
 
@@ -21,4 +22,6 @@ def test_examples(name):
     results = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     )
+    # Matplotlib warns of many open figures, and here warnings are errors.
+    pyplot.close("all")
     assert results.failed == 0

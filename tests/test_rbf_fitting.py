@@ -118,6 +118,7 @@ def test_default_centres_and_width():
         ({"centers": np.zeros((3, 2))}, "shape"),
         ({"centers": [[np.nan]]}, "finite"),
         ({"max_iterations": 0}, "at least 1"),
+        ({"max_iterations": "many"}, "a whole number"),
     ],
 )
 def test_bad_options(options, message):

@@ -80,8 +80,11 @@ def sample_hyperparameters(
     for reserved in ("step", "initvals", "nuts_sampler", "model"):
         if reserved in options:
             raise TypeError(f"{reserved} is chosen by sample_hyperparameters; use pm.sample.")
-    if isinstance(chains, bool) or not isinstance(chains, int | np.integer) or chains < 1:
-        raise ValueError(f"chains must be a whole number of at least 1, got {chains!r}.")
+    for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    if not 0.0 < target_accept < 1.0:
+        raise ValueError(f"target_accept must lie between 0 and 1, got {target_accept!r}.")
     density = HyperparameterDensity(model)
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     with few_threads(len(process_of(model).X)), model:

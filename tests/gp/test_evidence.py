@@ -1,11 +1,12 @@
 import numpy as np
 import pymc as pm
 import pytest
-from scipy.optimize import approx_fprime
+from scipy.optimize import OptimizeResult, approx_fprime, minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import bayeskernels as bk
+from bayeskernels.gp import maximisation
 from bayeskernels.gp.exact import ExactPosterior, evidence_and_cotangent
 
 cov = pm.gp.cov
@@ -137,6 +138,31 @@ def test_too_few_evaluations_are_no_convergence(data):
     best = bk.gp.maximise_evidence(ard(*data), starts=1, max_evaluations=3, progressbar=False)
     assert not best.converged
     assert not best.starts["converged"].any()
+
+
+def test_line_search_that_drowns_in_rounding_has_converged(data):
+    """What an abnormal line search leaves counts if a Newton step would gain less than 1e-6."""
+    model = ard(*data)
+    evidence = bk.gp.EvidenceFunction(model)
+    best = bk.gp.maximise_evidence(model, starts=3, random_seed=1, progressbar=False)
+    bounds = np.column_stack([best.theta - 20, best.theta + 20])
+
+    def settled(theta, status=2):
+        value, gradient = evidence(theta)
+        result = OptimizeResult(x=theta, jac=-gradient, fun=-value, status=status)
+        return maximisation._is_settled(evidence, result, bounds)
+
+    assert settled(best.theta)
+    assert settled(best.theta + 1e-6)
+    assert not settled(best.theta, status=1)  # It ran out of evaluations: that is something else.
+    assert not settled(best.theta + 0.1)
+    # Length scales so long that the evidence is flat, with next to no gradient but no maximum.
+    flat = evidence.initial_point()
+    flat[1:4] = 12.0
+    flat[[0, 4]] = minimize(
+        lambda z: -evidence(np.array([z[0], *flat[1:4], z[1]]))[0], flat[[0, 4]]
+    ).x
+    assert not settled(flat)
 
 
 def test_seeds_choose_the_starts(data):

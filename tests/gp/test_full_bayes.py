@@ -124,8 +124,11 @@ def test_bad_options_are_refused():
     model = ard()
     with pytest.raises(TypeError, match="step is chosen by sample_hyperparameters"):
         bk.gp.sample_hyperparameters(model, step=None)
-    with pytest.raises(ValueError, match="chains must be a whole number"):
-        bk.gp.sample_hyperparameters(model, chains=0)
+    for name, value in (("chains", 0), ("draws", "many"), ("tune", 2.5)):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number"):
+            bk.gp.sample_hyperparameters(model, **{name: value})
+    with pytest.raises(ValueError, match="target_accept must lie between 0 and 1"):
+        bk.gp.sample_hyperparameters(model, target_accept=1.0)
     other = bk.gp.maximise_evidence(bk.models.gp_regression(X, Y), starts=1, progressbar=False)
     with pytest.raises(ValueError, match="maximise_evidence returned for this model"):
         bk.gp.sample_hyperparameters(model, other)

@@ -252,6 +252,8 @@ def test_kernels_of_another_model_are_refused():
 
 
 def test_wrong_types_are_refused():
+    with pytest.raises(TypeError, match="ard must be True or False, got 'yes'"):
+        bk.models.gp_regression([[0.0], [1.0]], [0.0, 1.0], ard="yes")
     with pytest.raises(TypeError, match="y must be numeric"):
         bk.models.gp_regression([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(TypeError, match="real numbers are needed, got complex"):
