@@ -1,7 +1,7 @@
 """Evidence as a function: over the noise level, and over the grid of a scan."""
 
 import numpy as np
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import NullLocator
 
 from bayeskernels.plots.style import INK, PLANTED, QUIET, SERIES_COLORS, as_axes, legend_below
 
@@ -174,15 +174,13 @@ def _curve(scan, name, *, ax):
         ax.set_xticks(places, [str(label) for label in labels])
         ax.margins(x=0.15)
     elif _is_geometric(labels):
-        _use_logarithms(ax.set_xscale, ax.xaxis)
+        ax.set_xscale("log")
+        shown = labels[:: -(-len(labels) // 10)]
+        ax.set_xticks(shown, [_short(label) for label in shown])
+        ax.xaxis.set_minor_locator(NullLocator())
     ax.set(xlabel=name, ylabel="log evidence (nats)")
     ax.grid(color=QUIET, alpha=0.25)
     return ax
-
-
-def _use_logarithms(set_scale, axis):
-    set_scale("log")
-    axis.set_major_formatter(ScalarFormatter())
 
 
 def _heat_map(scan, vertical, horizontal, *, ax):
