@@ -1,3 +1,5 @@
+import functools
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,6 +45,13 @@ def make_curve():
 
 def make_regression():
     return xr.Dataset({name: ("obs_new", np.full(5, 0.5)) for name in ("mean", "sd")})
+
+
+@functools.cache
+def make_evidence():
+    X, y = bk.data.make_two_moons(20, random_seed=1)
+    model = bk.models.label_noise_classifier(X, y)
+    return bk.evidence.estimate(model, draws=100, random_seed=1, progressbar=False)
 
 
 def make_queries(seed):
@@ -101,6 +110,8 @@ def all_plots(moons, sphere, polygon):
         "regression_band": lambda ax=None: bk.plots.regression_band(
             make_regression(), np.arange(5.0), data=([1.0], [0.5]), ax=ax
         ),
+        "evidence": lambda ax=None: bk.plots.evidence(make_evidence(), planted=0.1, ax=ax),
+        "noise_posterior": lambda ax=None: bk.plots.noise_posterior(make_evidence(), ax=ax),
         "image_grid": lambda ax=None: bk.plots.image_grid(rng.random((7, 4, 3)), range(7), ax=ax),
     }
 
