@@ -19,6 +19,7 @@ from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import CovarianceKernel, as_kernel, read_inputs
+from bayeskernels.models.active_limit import active_limit
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
 from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.observations import read_observations
@@ -45,7 +46,7 @@ def generalized_kernel_model(
     ard=False,
     link="probit",
     noise=None,
-    max_active=200,
+    max_active=None,
     sparse=True,
     bias=0.0,
     g=None,
@@ -80,9 +81,10 @@ def generalized_kernel_model(
         How labels or targets depend on the predictor.
     noise : float or prior, optional
         Standard deviation of a regression; half-normal with the scale of the targets by default.
-    max_active : int, default 200
-        Largest number of active points; at most n is used. Kernel columns are computed for active
-        and proposed points only, so far fewer than n keep large data sets feasible.
+    max_active : int, optional
+        Largest number of active points; 200 by default, or all n points if there are fewer. Kernel
+        columns are computed for active and proposed points only, so far fewer than n keep large
+        data sets feasible.
     sparse : bool, default True
         False makes all points active and keeps them so (the paper's BGKM).
     bias : float, default 0
@@ -203,13 +205,9 @@ def build_generalized_kernel_model(
         _check_kernel(kernel, X)
     observations = read_observations(y, len(X), link, noise)
     n = len(X)
-    if isinstance(max_active, bool) or not isinstance(max_active, int | np.integer):
-        raise TypeError(f"max_active must be a whole number, got {max_active!r}.")
-    if max_active < 1:
-        raise ValueError(f"max_active must be at least 1, got {max_active}.")
+    max_active = active_limit(max_active, n) if sparse else n
     check_precision("g", g)
     check_precision("eta", eta)
-    max_active = min(int(max_active), n) if sparse else n
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
     with model:

@@ -31,6 +31,7 @@ from bayeskernels.distributions import (
 from bayeskernels.inputs import as_classes, as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import KernelSum, as_kernel, read_inputs
+from bayeskernels.models.active_limit import active_limit
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (
     GroupedKernelSpecification,
@@ -88,11 +89,11 @@ def build_grouped_kernel_model(
     X, columns, kernels, names = _read_kernels(X, kernel, bias, default)
     classes = as_classes(y, len(X))
     n, n_classes = len(X), len(classes.names)
-    max_active = _check_options(kernels, max_active, kernel_off, by_kernel)
+    _check_options(kernels, kernel_off, by_kernel)
+    max_active = active_limit(max_active, n) if sparse else n
     check_precision("g", g)
     check_precision("eta", eta)
     by_class = n_classes > 2 if by_class is None else by_class
-    max_active = min(max_active, n) if sparse else n
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
     q = len(kernels)
@@ -202,11 +203,7 @@ def _read_kernels(X, kernel, bias, default):
     return X, columns, [as_kernel(one, X, bias=bias) for one in given], names
 
 
-def _check_options(kernels, max_active, kernel_off, by_kernel):
-    if isinstance(max_active, bool) or not isinstance(max_active, int | np.integer):
-        raise TypeError(f"max_active must be a whole number, got {max_active!r}.")
-    if max_active < 1:
-        raise ValueError(f"max_active must be at least 1, got {max_active}.")
+def _check_options(kernels, kernel_off, by_kernel):
     if any(kernel.is_random for kernel in kernels):
         raise TypeError("A kernel with random hyperparameters is not supported here.")
     if by_kernel and (
@@ -215,4 +212,3 @@ def _check_options(kernels, max_active, kernel_off, by_kernel):
         or not 0.0 <= kernel_off < 1.0
     ):
         raise ValueError(f"kernel_off must be a probability from 0 to below 1, got {kernel_off!r}.")
-    return int(max_active)

@@ -24,7 +24,7 @@ def sparse_gp_classifier(
     theta_bounds=None,
     ard=False,
     link="probit",
-    max_active=200,
+    max_active=None,
     bias=0.0,
     g=None,
     eta=None,

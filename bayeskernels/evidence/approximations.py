@@ -7,6 +7,7 @@ has one mode, and wrong without a sign where it has another one far away.
 
 import math
 
+from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.laplace_approximation import laplace
@@ -26,6 +27,11 @@ class LaplaceEvidence:
 
     def refusal(self, model, idata):
         """Why there is no mode to look for."""
+        if any(isinstance(rv.owner.op, UniformSphereRV) for rv in model.free_RVs):
+            return (
+                "The likelihood of a classifier with label noise has steps and no curvature. Use "
+                "'tempering', 'orthant' or 'ep'."
+            )
         return continuous_refusal(model)
 
     def run(self, model, idata=None, *, random_seed=None, progressbar=False, **options):
@@ -53,7 +59,10 @@ class EPEvidence:
             [w] = model.free_RVs
             LabelNoiseTarget(model.rvs_to_values[w], model)
         except TypeError as error:
-            return f"{error} Smooth models have 'laplace' and 'bridge'."
+            advice = (
+                "" if model.discrete_value_vars else " Smooth models have 'laplace' and 'bridge'."
+            )
+            return f"{error}{advice}"
         return None
 
     def run(self, model, idata=None, *, random_seed=None, progressbar=False, **options):

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from numbers import Integral
 
 import numpy as np
 from pymc.util import get_random_generator
@@ -82,7 +83,7 @@ def estimate(
     -4.7205
     """
     model = as_model(model, "estimate")
-    if isinstance(repetitions, bool) or not isinstance(repetitions, int) or repetitions < 1:
+    if isinstance(repetitions, bool) or not isinstance(repetitions, Integral) or repetitions < 1:
         raise ValueError(f"repetitions must be a whole number of at least 1, got {repetitions!r}.")
     chosen = None if method == "auto" else method_named(method)
     refuse_no_data(model)

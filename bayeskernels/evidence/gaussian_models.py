@@ -49,10 +49,11 @@ class Exact:
         ]
         if others or model.potentials:
             others += [p.name for p in model.potentials]
+            advice = "." if model.discrete_value_vars else ", or use 'bridge'."
             return (
                 f"A closed form is known for Gaussian models only; {', '.join(others)} "
                 f"{'is' if len(others) == 1 else 'are'} not normally distributed. Fix "
-                "hyperparameters, or use 'bridge'."
+                f"hyperparameters{advice}"
             )
         if not is_quadratic(UnconstrainedDensity(model, what="exact")):
             return (

@@ -52,6 +52,12 @@ def warn_of_unnormalised_priors(model):
 
     PyMC's density of such a variable does not integrate to one, which samplers do not mind.
     """
+    if model.observed_RVs and model.potentials:
+        _log.warning(
+            "Potentials (%s) count as part of the likelihood: if one of them shapes a prior, that "
+            "prior does not integrate to one, and the evidence is off by its integral.",
+            ", ".join(potential.name for potential in model.potentials),
+        )
     names = [
         rv.name for rv in model.free_RVs if isinstance(model.rvs_to_transforms.get(rv), Ordered)
     ]
@@ -73,7 +79,7 @@ def refuse_no_data(model):
 
 
 def refuse_foreign_draws(model, idata):
-    """Draws must have the model's variables in their shapes, and its observations.
+    """Draws must have the model's variables in their shapes, its observations and its data.
 
     Raises
     ------
@@ -105,6 +111,8 @@ def refuse_foreign_draws(model, idata):
             )
     if "observed_data" in getattr(idata, "children", {}):
         _refuse_other_observations(model, idata["observed_data"])
+    if "constant_data" in getattr(idata, "children", {}):
+        _refuse_other_inputs(model, idata["constant_data"])
 
 
 def _refuse_other_observations(model, stored):
@@ -117,4 +125,18 @@ def _refuse_other_observations(model, stored):
             raise ValueError(
                 f"idata does not belong to this model: the observations {name} for which it was "
                 "drawn are not those of the model as it is now."
+            )
+
+
+def _refuse_other_inputs(model, stored):
+    for variable in model.data_vars:
+        if variable.name not in stored:
+            continue
+        now = np.asarray(variable.get_value(borrow=True))
+        then = np.asarray(stored[variable.name].values)
+        is_number = now.dtype.kind in "fc" and then.dtype.kind in "fc"
+        if now.shape != then.shape or not np.array_equal(now, then, equal_nan=is_number):
+            raise ValueError(
+                f"idata does not belong to this model: its data {variable.name} were others when "
+                "it was drawn. Draw again, or set them back with pm.set_data."
             )

@@ -49,9 +49,10 @@ def direction_of(model):
     others += [potential.name for potential in model.potentials]
     if not terms or others:
         return None, (
-            f"The model also has {', '.join(others)}, which labels alone do not explain. Use 'smc'."
+            f"The model also has {', '.join(others)}, which labels alone do not explain. Use "
+            "'bridge' or 'smc', and repetitions: neither is at home among steps."
             if others
-            else "No LabelNoise likelihood depends on its direction. Use 'smc'."
+            else "No LabelNoise likelihood depends on its direction. Use 'bridge' or 'smc'."
         )
     return w, ""
 
@@ -80,12 +81,13 @@ class Tempering:
         if set(others) <= set(ancestors(rates)):
             return (
                 "It integrates one noise level that both classes share; here unknown rates differ "
-                "by class or depend on further unknowns. Fix them, or use 'smc'."
+                "by class or depend on further unknowns. Fix them at several values with "
+                "bk.evidence.scan."
             )
         names = ", ".join(rv.name for rv in others)
         return (
             f"Kernel and noise must be fixed, or the noise one unknown rate; {names} is unknown. "
-            "Fix it at several values with bk.evidence.scan, or use 'smc'."
+            "Fix it at several values with bk.evidence.scan."
         )
 
     def run(

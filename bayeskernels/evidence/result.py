@@ -134,7 +134,7 @@ class Evidence:
         return f"<table>{cells}</table>"
 
     def to_dataset(self):
-        """All of it as a Dataset that NetCDF and Zarr can hold."""
+        """All of it as a Dataset of plain numbers and texts, which files can hold."""
         scalars, arrays = {}, {}
         for name, value in self.diagnostics.items():
             if np.ndim(value):

@@ -3,8 +3,9 @@
 import itertools
 import json
 import math
+import operator
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -50,7 +51,10 @@ class EvidenceScan:
 
     @property
     def probability(self):
-        """Posterior probabilities if all combinations were equally likely before."""
+        """Posterior probabilities if all combinations were equally likely before.
+
+        At the estimates: :func:`bayeskernels.evidence.compare` carries their errors through.
+        """
         logs = self.dataset["log_evidence"].fillna(-np.inf)
         weights = np.exp(logs - logs.max())
         return weights / weights.sum()
@@ -144,14 +148,16 @@ def scan(
         raise ValueError("grid is empty: give at least one parameter with its values.")
     combinations = list(itertools.product(*(axis for axis in axes.values())))
     names = [json.dumps(dict(zip(axes, labels, strict=True))) for labels in combinations]
+    job = _Job(build, axes)
     settings = {
         "method": method,
-        "repetitions": repetitions,
-        "random_seed": random_seed,
+        "repetitions": operator.index(repetitions),
+        "random_seed": None if random_seed is None else operator.index(random_seed),
         "skip_errors": skip_errors,
         "options": json.loads(json.dumps(options)),
+        # Part of the settings, so that a file never gets lines about other data.
+        "observations": job.first_observations(names, skip_errors),
     }
-    job = _Job(build, axes)
     with Progress(disable=not progressbar) as progress:
         task = progress.add_task("Evidence", total=len(names))
         records = run_repetitions(
@@ -162,7 +168,6 @@ def scan(
             jobs=jobs,
             on_done=lambda: progress.advance(task),
         )
-    _refuse_different_data(records, job, names, out)
     shape = [len(axis) for axis in axes.values()]
 
     def gathered(key, missing):
@@ -182,6 +187,10 @@ def scan(
 
 def _as_axis(name, values):
     """Values by label. Labels are numbers or texts, which files and plots can hold."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"Values of {name} must be a list or a dict of them, got {values!r}.")
+    if name in ("log_evidence", "mcse", "warning", "probability"):
+        raise ValueError(f"A parameter cannot be called {name}: the result has a column of it.")
     if isinstance(values, Mapping):
         axis = dict(values)
     else:
@@ -215,7 +224,19 @@ class _Job:
         labels = json.loads(name)
         return self.build(**{key: self.axes[key][label] for key, label in labels.items()})
 
-    def __call__(self, name, *, method, repetitions, random_seed, skip_errors, options):
+    def first_observations(self, names, skip_errors):
+        """Fingerprint of what the first model that can be built explains."""
+        for name in names:
+            try:
+                return digest_of_observations(data_digest(self.model(name)))
+            except Exception:
+                if not skip_errors:
+                    raise
+        return ""
+
+    def __call__(
+        self, name, *, method, repetitions, random_seed, skip_errors, options, observations
+    ):
         seed = random_seed
         if seed is not None:
             # The name, not a position on the grid: a larger grid leaves the old results valid.
@@ -234,24 +255,14 @@ class _Job:
             if not skip_errors:
                 raise
             return {"log_evidence": None, "mcse": None, "warning": str(error), "digest": ""}
+        if digest_of_observations(result.data_digest) != observations:
+            raise ValueError(
+                "The models of the grid have different observations: their evidences cannot be "
+                "compared."
+            )
         return {
             "log_evidence": result.log_evidence,
             "mcse": result.mcse,
             "warning": result.warning,
             "digest": result.data_digest,
         }
-
-
-def _refuse_different_data(records, job, names, out):
-    """All models must explain the same observations, and a file must belong to these."""
-    digests = {digest_of_observations(record["digest"]) for record in records if record["digest"]}
-    if len(digests) > 1:
-        raise ValueError(
-            "The models of the grid have different observations: their evidences cannot be "
-            "compared."
-        )
-    first = next((name for name, r in zip(names, records, strict=True) if r["digest"]), None)
-    if out is None or first is None:
-        return
-    if digests != {digest_of_observations(data_digest(job.model(first)))}:
-        raise ValueError(f"{out} holds evidences of other data. Give another out.")

@@ -93,6 +93,38 @@ def test_draws_for_other_data(coin):
         bk.evidence.estimate(coin.model, idata)
 
 
+def test_draws_for_other_inputs():
+    """The same targets, other columns: draws of the one model say nothing of the other."""
+    A, y = np.array([[1.0, 0.5], [0.2, 1.0], [0.3, 0.1]]), [1.0, 2.0, 0.5]
+
+    def build(design):
+        with pm.Model() as model:
+            D = pm.Data("D", design)
+            w = pm.Normal("w", shape=2)
+            pm.Normal("y", D @ w, 1.0, observed=y)
+        return model
+
+    with build(A):
+        idata = pm.sample(50, tune=50, chains=2, cores=1, random_seed=1, progressbar=False)
+    with pytest.raises(ValueError, match="its data D were others"):
+        bk.evidence.estimate(build(A[:, ::-1]), idata, method="bridge")
+
+
+def test_laplace_of_steps():
+    model = bk.models.label_noise_classifier(X, LABELS, noise=0.1)
+    with pytest.raises(TypeError, match=r"steps.*'tempering'"):
+        bk.evidence.estimate(model, method="laplace")
+
+
+def test_potentials_are_pointed_out(caplog):
+    with pm.Model() as model:
+        a = pm.Normal("a")
+        pm.Normal("y", a, 1.0, observed=[1.0])
+        pm.Potential("tilt", 0.1 * a)
+    bk.evidence.estimate(model, method="laplace")
+    assert "tilt" in caplog.text
+
+
 def test_draws_without_a_posterior(coin):
     with pytest.raises(ValueError, match="no group 'posterior'"):
         bk.evidence.estimate(coin.model, xr.DataTree())

@@ -53,12 +53,15 @@ def test_a_scan_is_taken_up_where_it_stopped(tmp_path):
     built.clear()
     scan = _scan(build, {"prior_sd": [0.1, 1.0, 10.0]}, out=out)
     # The first is built once more, to see that the file belongs to these data.
-    assert built == [10.0, 0.1]
+    assert built == [0.1, 10.0]
     assert scan.best == {"prior_sd": 1.0}
     with pytest.raises(ValueError, match="other settings"):
         _scan(build, {"prior_sd": [0.1]}, out=out, method="laplace")
-    with pytest.raises(ValueError, match="other data"):
-        _scan(lambda prior_sd: bk.models.gaussian_mean([5.0]), {"prior_sd": [0.1]}, out=out)
+    with pytest.raises(ValueError, match="other settings"):
+        _scan(lambda prior_sd: bk.models.gaussian_mean([5.0]), {"prior_sd": [0.1, 3.0]}, out=out)
+    # What was refused has left no line behind.
+    assert len(out.read_text().splitlines()) == 3
+    _scan(build, {"prior_sd": [0.1, 1.0, 10.0, 30.0]}, out=out)
 
 
 def test_seeds_belong_to_parameters_not_to_places():
@@ -116,6 +119,12 @@ def test_refusals():
         _scan(_mean, {"sd": [1.0, 1.0]})
     with pytest.raises(TypeError, match=r"numbers or texts.*names"):
         _scan(_mean, {"sd": [None]})
+    with pytest.raises(TypeError, match="list or a dict"):
+        _scan(_mean, {"sd": "rbf"})
+    with pytest.raises(TypeError, match="list or a dict"):
+        _scan(_mean, {"sd": 1.0})
+    with pytest.raises(ValueError, match="cannot be called mcse"):
+        _scan(_mean, {"mcse": [1.0]})
     with pytest.raises(ValueError, match="different observations"):
         _scan(lambda x: bk.models.gaussian_mean([x, 1.0]), {"x": [1.0, 2.0]})
 

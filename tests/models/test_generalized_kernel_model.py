@@ -150,6 +150,7 @@ def test_dense_model_has_all_points_active():
     ("options", "error", "message"),
     [
         ({"max_active": 0}, ValueError, "at least 1"),
+        ({"max_active": len(X) + 1}, ValueError, "points to be active"),
         ({"max_active": 2.5}, TypeError, "whole number"),
         ({"g": -1.0}, ValueError, "g must be a positive number"),
         ({"eta": "big"}, ValueError, "eta must be a positive number"),

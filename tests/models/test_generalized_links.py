@@ -265,6 +265,7 @@ def test_dense_logistic_model_agrees_with_nuts():
         ({"theta": pm.LogNormal.dist(0, 1), "ard": True}, ValueError, "needs shape=p"),
         ({"max_active": 0}, ValueError, "at least 1"),
         ({"max_active": -3}, ValueError, "at least 1"),
+        ({"max_active": 21}, ValueError, "only 20 points"),
         ({"kernel": lambda A, B: -gaussian(A, B)}, ValueError, "positive semidefinite"),
         ({"kernel": lambda A, B: np.tanh(1 - 2 * A @ B.T)}, ValueError, "positive semidefinite"),
         ({"kernel": 2 * np.ones((20, 20)) - np.eye(20)}, ValueError, "positive semidefinite"),
@@ -297,7 +298,7 @@ def test_more_refusals():
         with pytest.raises(ValueError, match="only one class"):
             generalized_kernel_model(X, np.ones(20), link=link)
     # More points than there are: no error, all of them may be active.
-    model = generalized_kernel_model(X, LABELS, max_active=500)
+    model = generalized_kernel_model(X, LABELS)
     assert bk.specification_of(model).max_active == 20
     with model, pytest.raises(ValueError, match="start_active must be between 0 and max_active"):
         ReversibleJump(start_active=21)

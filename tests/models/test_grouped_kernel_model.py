@@ -161,6 +161,7 @@ def test_sampling_prediction_and_monitoring():
     ("options", "error", "message"),
     [
         ({"max_active": 0}, ValueError, "at least 1"),
+        ({"max_active": 1000}, ValueError, "points to be active"),
         ({"max_active": 2.5}, TypeError, "whole number"),
         ({"g": -1.0}, ValueError, "g must be a positive number"),
         ({"kernel": []}, ValueError, "empty collection"),
