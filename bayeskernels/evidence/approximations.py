@@ -23,6 +23,7 @@ class LaplaceEvidence:
 
     name = "laplace"
     is_automatic = False
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):
@@ -50,6 +51,7 @@ class EPEvidence:
 
     name = "ep"
     is_automatic = False
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):
@@ -88,6 +90,7 @@ class QuadratureEvidence:
 
     name = "quadrature"
     is_automatic = False
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):

@@ -37,6 +37,7 @@ class BridgeSampling:
 
     name = "bridge"
     is_automatic = True
+    gives_way = False
     uses_draws = True
 
     def refusal(self, model, idata):

@@ -45,7 +45,8 @@ def estimate(
     idata : DataTree, optional
         Its posterior draws, for ``bridge``, which draws some with ``pm.sample`` otherwise.
     method : str, default "auto"
-        ``auto`` takes the first of these that fits the model:
+        ``auto`` takes the first of these that fits the model, and the next one where the first
+        finds that its number is not to be trusted:
 
         * ``exact``: Gaussian models, and those without unknowns, in closed form;
         * ``orthant``: version spaces (noise zero), by minimax exponential tilting;
@@ -91,20 +92,32 @@ def estimate(
     refuse_foreign_draws(model, idata)
     warn_of_unnormalised_priors(model)
     if chosen is None:
-        chosen = _first_that_fits(model, idata)
+        candidates = _methods_that_fit(model, idata)
     else:
         reason = chosen.refusal(model, idata)
         if reason is not None:
             raise TypeError(f"The method {method!r} does not fit this model. {reason}")
+        candidates = iter([chosen])
+
+    def run(candidate, rngs):
+        results = [
+            candidate.run(model, idata, random_seed=rng, progressbar=progressbar, **options)
+            for rng in rngs
+        ]
+        shares_draws = candidate.uses_draws and idata is not None
+        return combine(results, is_independent=not shares_draws)
+
     rngs = _own_streams(random_seed, repetitions)
-    results = [
-        chosen.run(model, idata, random_seed=rng, progressbar=progressbar, **options)
-        for rng in rngs
-    ]
-    shares_draws = chosen.uses_draws and idata is not None
-    result = combine(results, is_independent=not shares_draws)
+    first = next(candidates)
+    result = run(first, rngs)
+    # Options belong to the first method: with some given, it is the one that is wanted.
+    if result.warning and first.gives_way and not options:
+        another = next(candidates, None)
+        if another is not None:
+            _log.info("%s gives way to %s: %s", first.name, another.name, result.warning)
+            result = run(another, rngs)
     if result.warning:
-        _log.warning("Evidence by %s: %s", chosen.name, result.warning)
+        _log.warning("Evidence by %s: %s", result.method, result.warning)
     return replace(result, data_digest=result.data_digest or data_digest(model))
 
 
@@ -143,13 +156,16 @@ def _own_streams(random_seed, n):
     return np.random.default_rng([STREAM, *key]).spawn(n)
 
 
-def _first_that_fits(model, idata):
+def _methods_that_fit(model, idata):
+    """Methods that ``auto`` may use, best first."""
     reasons = []
     for method in METHODS:
         if not method.is_automatic:
             continue
         reason = method.refusal(model, idata)
         if reason is None:
-            return method
-        reasons.append(f"{method.name}: {reason}")
-    raise TypeError("No method fits this model. " + " ".join(reasons))
+            yield method
+        else:
+            reasons.append(f"{method.name}: {reason}")
+    if len(reasons) == sum(method.is_automatic for method in METHODS):
+        raise TypeError("No method fits this model. " + " ".join(reasons))

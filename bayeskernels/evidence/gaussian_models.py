@@ -31,6 +31,7 @@ class Exact:
 
     name = "exact"
     is_automatic = True
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):

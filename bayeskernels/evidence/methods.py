@@ -35,6 +35,8 @@ class EvidenceMethod(Protocol):
         As :func:`bayeskernels.evidence.estimate` takes it.
     is_automatic : bool
         Whether ``method="auto"`` may choose it: false for approximations without an error.
+    gives_way : bool
+        Whether ``method="auto"`` goes on to the next method that fits where this one warns.
     uses_draws : bool
         Whether the estimate is made from the draws in ``idata``, where they are given.
         Repetitions then share them, and their average is no more certain than each.
@@ -42,6 +44,7 @@ class EvidenceMethod(Protocol):
 
     name: str
     is_automatic: bool
+    gives_way: bool
     uses_draws: bool
 
     def refusal(self, model, idata) -> str | None:

@@ -62,6 +62,7 @@ class Tempering:
 
     name = "tempering"
     is_automatic = True
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):

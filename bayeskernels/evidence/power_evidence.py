@@ -20,6 +20,7 @@ class PowerEvidence:
 
     name = "power-tempering"
     is_automatic = True
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):

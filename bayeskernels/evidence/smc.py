@@ -2,9 +2,12 @@
 
 ``pm.sample_smc`` gives one estimate for each chain and no error. Here the spread between chains is
 the error; chains that end in NaN, disagree, or hardly move are reported instead of averaged away.
+Chains may also agree on a wrong number, where the moves between stages do not mix: then estimates
+rise with the number of particles, which a few smaller populations show.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -19,12 +22,17 @@ __all__ = ["SequentialMonteCarlo", "spread_error"]
 #: of moves that are accepted in the last stage.
 LARGEST_SPREAD, SMALLEST_ACCEPTANCE = 0.5, 0.02
 
+#: Particles of the full populations for one of the smaller ones, and the difference of the two
+#: estimates that is too large: in errors and in nats.
+SHRINKAGE, LARGEST_DRIFT_ERRORS, LARGEST_DRIFT = 4, 2.0, 0.2
+
 
 class SequentialMonteCarlo:
     """Sequential Monte Carlo, see :func:`pymc.sample_smc`."""
 
     name = "smc"
     is_automatic = True
+    gives_way = False
     uses_draws = False
 
     def refusal(self, model, idata):
@@ -51,7 +59,8 @@ class SequentialMonteCarlo:
         idata : None
             Not used.
         draws : int
-            Particles of each population.
+            Particles of each population. As many smaller ones, with a quarter of them, show
+            whether the estimate depends on that number.
         chains : int
             Populations, at least 2: their spread is the error.
         cores : int
@@ -66,29 +75,43 @@ class SequentialMonteCarlo:
         """
         if chains < 2:
             raise ValueError(f"chains must be at least 2, for their spread; got {chains}.")
-        seeds = np.random.default_rng(random_seed).integers(2**31, size=chains).tolist()
-        try:
-            found = pm.sample_smc(
-                draws,
+        rng = np.random.default_rng(random_seed)
+
+        def populations(n_particles):
+            return _populations(
+                model,
+                n_particles,
                 chains=chains,
                 cores=cores,
-                model=model,
-                random_seed=seeds,
+                random_seed=rng.integers(2**31, size=chains).tolist(),
                 progressbar=progressbar,
-                compute_convergence_checks=False,
                 **options,
             )
-        except (ValueError, np.linalg.LinAlgError) as error:
-            raise ValueError(
-                f"pm.sample_smc failed: {error}. That happens where the log-likelihood is NaN or "
-                "minus infinity at all draws of the prior, or draws are too few. Use 'bridge'."
-            ) from error
-        stats = found["sample_stats"]
-        # By chain and stage; an array of lists where chains have different numbers of stages.
-        values = np.array([_last(v) for v in stats["log_marginal_likelihood"].values])
-        accepted = np.array([_last(v) for v in stats["accept_rate"].values])
-        stages = np.array([np.size(v) for v in stats["beta"].values])
-        return smc_evidence(values, accepted, stages, draws)
+
+        full = populations(draws)
+        smaller = populations(max(draws // SHRINKAGE, 2))
+        evidence = smc_evidence(full["values"], full["acceptance"], full["stages"], draws)
+        return with_drift(evidence, smaller["values"])
+
+
+def _populations(model, draws, *, chains, **options):
+    """Last values of all stages, for each of several populations."""
+    try:
+        found = pm.sample_smc(
+            draws, chains=chains, model=model, compute_convergence_checks=False, **options
+        )
+    except (ValueError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"pm.sample_smc failed: {error}. That happens where the log-likelihood is NaN or "
+            "minus infinity at all draws of the prior, or draws are too few. Use 'bridge'."
+        ) from error
+    stats = found["sample_stats"]
+    # By chain and stage; an array of lists where chains have different numbers of stages.
+    return {
+        "values": np.array([_last(v) for v in stats["log_marginal_likelihood"].values]),
+        "acceptance": np.array([_last(v) for v in stats["accept_rate"].values]),
+        "stages": np.array([np.size(v) for v in stats["beta"].values]),
+    }
 
 
 def smc_evidence(values, acceptance, stages, draws):
@@ -147,6 +170,37 @@ def smc_evidence(values, acceptance, stages, draws):
         n_evaluations=int(draws * (stages + 1).sum()),
         diagnostics=diagnostics,
     )
+
+
+def with_drift(evidence, smaller):
+    """Result that also says how much estimates change with the number of particles.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    smaller : array of shape (n_chains,)
+        Log evidences of populations with fewer particles.
+
+    Returns
+    -------
+    Evidence
+        Where the change is more than chance, it is part of the error.
+    """
+    smaller = smaller[np.isfinite(smaller)]
+    if len(smaller) < 2:
+        return evidence
+    drift = evidence.log_evidence - float(smaller.mean())
+    diagnostics = {**evidence.diagnostics, "drift": drift}
+    error = math.hypot(evidence.mcse, spread_error(smaller))
+    if abs(drift) <= max(LARGEST_DRIFT, LARGEST_DRIFT_ERRORS * error):
+        return replace(evidence, diagnostics=diagnostics)
+    warning = (
+        f"Estimates change with the number of particles (by {drift:+.2g} nats from a quarter of "
+        "them), so all are biased; the error includes that change. Use another method, or many "
+        "more draws."
+    )
+    diagnostics["warning"] = " ".join(filter(None, [evidence.warning, warning]))
+    return replace(evidence, mcse=math.hypot(evidence.mcse, drift), diagnostics=diagnostics)
 
 
 def spread_error(values):

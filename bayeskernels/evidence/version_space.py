@@ -25,6 +25,7 @@ class Orthant:
 
     name = "orthant"
     is_automatic = True
+    gives_way = True
     uses_draws = False
 
     def refusal(self, model, idata):

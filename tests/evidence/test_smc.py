@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.evidence.smc import smc_evidence, spread_error
+from bayeskernels.evidence.smc import smc_evidence, spread_error, with_drift
 from bayeskernels.testing import known_coin
 
 QUIET = {"method": "smc", "progressbar": False}
@@ -53,6 +53,30 @@ def test_populations_that_disagree():
 def test_populations_that_hardly_move():
     options = {**OPTIONS, "acceptance": np.array([0.5, 0.001, 0.4, 0.3])}
     assert "hardly moves" in smc_evidence(np.full(4, -1.0), **options).warning
+
+
+def test_estimates_that_rise_with_the_number_of_particles():
+    """Populations of one size agree with each other, and are wrong together."""
+    evidence = smc_evidence(np.array([-1.0, -1.1, -1.2, -1.0]), **OPTIONS)
+    smaller = np.array([-4.0, -4.1, -4.2, -4.0])
+    drifted = with_drift(evidence, smaller)
+    assert "change with the number of particles" in drifted.warning
+    assert np.isclose(drifted.diagnostics["drift"], 3.0)
+    assert drifted.mcse > 3.0
+    for near in (np.array([-1.3, -1.1, -1.2, -1.25]), np.array([np.nan, -4.0])):
+        assert not with_drift(evidence, near).warning
+        assert with_drift(evidence, near).mcse == evidence.mcse
+
+
+def test_label_noise_is_seen_to_be_biased():
+    """Walks in 60 dimensions with jumps of the likelihood: all populations end nats too low."""
+    X, clean = bk.data.make_two_moons(60, random_seed=1)
+    y, _ = bk.data.flip_labels(clean, 0.1, random_seed=3)
+    model = bk.models.label_noise_classifier(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.4), noise=0.1)
+    biased = bk.evidence.estimate(model, draws=1000, random_seed=1, **QUIET)
+    right = bk.evidence.estimate(model, method="tempering", random_seed=1, progressbar=False)
+    assert right.log_evidence - biased.log_evidence > 1.0
+    assert "change with the number of particles" in biased.warning
 
 
 def test_error_of_few_values():

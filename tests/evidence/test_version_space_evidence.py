@@ -103,3 +103,14 @@ def test_a_version_space_too_thin_is_reported():
     evidence = _estimate(model, method="orthant", n_draws=1024)
     assert "too thin" in evidence.warning
     assert evidence.diagnostics["upper_bound"] > evidence.log_evidence
+
+
+def test_auto_leaves_a_version_space_too_thin_to_tempering():
+    X, y = bk.data.make_checkerboard(100, random_seed=1)
+    model = bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.7))
+    assert bk.evidence.suitable_methods(model)["orthant"] == ""
+    tilted = _estimate(model, method="orthant")
+    assert tilted.warning
+    evidence = _estimate(model)
+    assert evidence.method == "tempering"
+    assert evidence.log_evidence < tilted.diagnostics["upper_bound"]
