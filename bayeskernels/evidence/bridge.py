@@ -14,7 +14,7 @@ from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.unconstrained_draws import unconstrained_draws
 from bayeskernels.unconstrained import BLOCK, UnconstrainedDensity
 
-__all__ = ["BridgeSampling", "bridge_draws"]
+__all__ = ["BridgeSampling", "TooFewDraws", "bridge_draws"]
 
 #: Signs of a number that is not to be trusted.
 LARGEST_PARETO_K, LARGEST_R_HAT, SMALLEST_OVERLAP, LARGEST_MCSE = 0.7, 1.05, 0.02, 0.5
@@ -30,6 +30,10 @@ MAX_NUMBERS = 2**24
 
 #: Fewer draws cannot be halved into something of use.
 FEWEST_DRAWS = 100
+
+
+class TooFewDraws(ValueError):
+    """There are not enough draws to fit a proposal to."""
 
 
 class BridgeSampling:
@@ -106,7 +110,7 @@ class BridgeSampling:
         points = unconstrained_draws(density, idata, rng)
         n_chains, n_draws, d = points.shape
         if n_chains * n_draws < FEWEST_DRAWS or n_chains * (n_draws // 2) <= d + 1:
-            raise ValueError(
+            raise TooFewDraws(
                 f"{n_chains * n_draws} draws are too few for {d} unknowns: half of them have to "
                 "fit a Gaussian, the others to estimate. Draw more."
             )

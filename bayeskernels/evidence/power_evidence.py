@@ -7,7 +7,7 @@ from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
 from bayeskernels.samplers.power_tempering import SMALLEST_SWAP_RATE
 from bayeskernels.samplers.tempered_model import read_target
-from bayeskernels.specification import GeneralizedKernelSpecification
+from bayeskernels.specification import GeneralizedKernelSpecification, GroupedKernelSpecification
 
 __all__ = ["PowerEvidence"]
 
@@ -26,6 +26,8 @@ class PowerEvidence:
     def refusal(self, model, idata):
         """Why a model has no ladder of this kind."""
         specification = specification_or_none(model)
+        if isinstance(specification, GroupedKernelSpecification):
+            return "It is for two classes and one kernel; with more there is no method yet."
         if not isinstance(specification, GeneralizedKernelSpecification):
             return (
                 "It is for bk.models.generalized_kernel_model and bk.models.sparse_gp_classifier. "

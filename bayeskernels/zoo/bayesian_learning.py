@@ -3,12 +3,11 @@
 import numpy as np
 import xarray as xr
 
-from bayeskernels.laplace_approximation import laplace
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
-from bayeskernels.quadrature import quadrature
 from bayeskernels.regression_prediction import moments_by_draw
 from bayeskernels.specification import specification_of
 from bayeskernels.zoo.bayes_point import overlapping_moons
+from bayeskernels.zoo.evidence import estimate_evidence
 from bayeskernels.zoo.problem import unexplained_variance
 from bayeskernels.zoo.registry import register
 from bayeskernels.zoo.regression import band_axes, noisy_curve, regression_figures
@@ -56,9 +55,10 @@ REGRESSION_FIGURES = regression_figures(
 def evidence_of_polynomial(model, idata, random_seed):
     """Without the weights there are two unknowns, and a grid gives the evidence to many digits."""
     specification = specification_of(model)
-    return quadrature(
-        bayesian_linear_regression(specification.X, specification.y, basis=DEGREE, marginal=True)
+    marginal = bayesian_linear_regression(
+        specification.X, specification.y, basis=DEGREE, marginal=True
     )
+    return estimate_evidence(marginal, None, random_seed, method="quadrature")
 
 
 @register(
@@ -94,13 +94,9 @@ def polynomial(problem):
     draws=500,
     tune=500,
     sample_options={"nuts_sampler": "pymc"},
-    evidence=lambda model, idata, random_seed: laplace(model),
 )
 def cubic_logit(problem):
-    """Log odds that are a cubic polynomial of each input, with Gaussian weights of precision 0.1.
-
-    Its evidence is that of the Laplace approximation: no Monte Carlo error, but an unknown one.
-    """
+    """Log odds that are a cubic polynomial of each input; Gaussian weights of precision 0.1."""
     return logistic_regression(problem.X, problem.y, alpha=0.1, basis=3)
 
 

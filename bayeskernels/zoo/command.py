@@ -70,17 +70,25 @@ def run_zoo_command(options):
     refuse_unwritable(options.report)
     refuse_unwritable(options.json)
     start = time.perf_counter()
+    log = make_console(stderr=True)
     with _progress(console) as progress:
-        results = list(
-            run_zoo(
-                entries,
-                draws=options.draws,
-                chains=options.chains,
-                cores=options.cores,
-                random_seed=options.seed,
-                progress=progress,
-            )
-        )
+        results = []
+        for result in run_zoo(
+            entries,
+            draws=options.draws,
+            chains=options.chains,
+            cores=options.cores,
+            random_seed=options.seed,
+            progress=progress,
+        ):
+            results.append(result)
+            if not console.is_terminal:
+                # A log shows no bars; a line for each model tells that the run is alive.
+                log.print(
+                    f"{len(results)}/{len(entries)} {result.entry.name}: "
+                    f"{result.total_seconds:.0f} s",
+                    highlight=False,
+                )
         if options.report is not None:
             html = _render(results, options.seed, progress)
             options.report.write_text(html, encoding="utf-8")
@@ -159,6 +167,12 @@ def _remark(console, results, seconds):
     n = len(results)
     console.print(f"{n} {'model' if n == 1 else 'models'} in {seconds:.0f} s.", highlight=False)
     poor = [result.entry.name for result in results if result.r_hat and result.r_hat > POOR_R_HAT]
+    for result in results:
+        if result.evidence is not None and result.evidence.warning:
+            console.print(
+                f"[red]Evidence of {result.entry.name}:[/] {result.evidence.warning}",
+                highlight=False,
+            )
     if poor:
         console.print(
             f"[red]Not converged (R-hat > {POOR_R_HAT}):[/] {', '.join(poor)}. Raise --draws."

@@ -77,6 +77,7 @@ def sparse_probit(problem):
     draws=500,
     tune=300,
     sample_options={"grouped_reversible_jump": {"sweeps": 4}},
+    evidence=None,  # no method for several classes or kernels
 )
 def three_classes(problem):
     """A predictor for each class, all with the same active points; the largest one wins.
@@ -96,6 +97,7 @@ def three_classes(problem):
     draws=500,
     tune=300,
     sample_options={"grouped_reversible_jump": {"sweeps": 4}},
+    evidence=None,  # no method for several classes or kernels
 )
 def two_kernels(problem):
     """A sum of two kernels, of which each may be off: one sees columns that mean nothing."""

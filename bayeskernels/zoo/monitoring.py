@@ -52,7 +52,8 @@ def measure_convergence(watched):
     varying = watched[[name for name in watched if _varies(watched[name])]]
     if not varying.data_vars:
         return {"r_hat": None, "ess": None, "ess_errors": None}
-    r_hat = az.rhat(varying)
+    with np.errstate(invalid="ignore"):  # NaN for entries that never change, and left out below
+        r_hat = az.rhat(varying)
     ess = az.ess(varying)
     return {
         "r_hat": float(max(r_hat[name].max() for name in varying)),

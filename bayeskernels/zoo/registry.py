@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bayeskernels.sources import Source, source_of
+from bayeskernels.zoo.evidence import estimate_evidence
 from bayeskernels.zoo.monitoring import error_rate, monitor_classifier
 
 __all__ = ["ZooEntry", "all_entries", "find_entry", "register", "unregister"]
@@ -49,8 +50,9 @@ class ZooEntry:
     test_error : callable
         ``test_error(prediction, problem)`` returns a number.
     evidence : callable or None
-        ``evidence(model, idata, random_seed)`` returns an object with ``log_evidence`` and
-        ``mcse``.
+        ``evidence(model, idata, random_seed)`` returns an object with ``log_evidence``, ``mcse``,
+        ``method`` and ``warning``; the method that fits the model best by default, None where
+        there is none.
     figures : tuple of FigureOf, or None
         What the report shows, see :mod:`bayeskernels.zoo.figures`; None stands for the figures of a
         classifier.
@@ -70,7 +72,7 @@ class ZooEntry:
     sample_options: Mapping = field(default_factory=dict)
     monitor: Callable = monitor_classifier
     test_error: Callable = error_rate
-    evidence: Callable | None = None
+    evidence: Callable | None = estimate_evidence
     figures: tuple | None = None
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from bayeskernels.zoo.figures import CLASSIFIER_FIGURES, flip_auc, headline_quantities
 from bayeskernels.zoo.svg import figure_style, inline_svg
-from bayeskernels.zoo.table import COLUMNS, cells
+from bayeskernels.zoo.table import COLUMNS, cells, evidence_cell
 
 __all__ = ["installed_versions", "render_report"]
 
@@ -109,7 +109,7 @@ def _facts(result):
             )
             facts.append((label, f"{float(values.mean()):.3g} ± {float(values.std()):.2g}"))
     if result.log_evidence is not None:
-        facts.append(("log evidence", f"{result.log_evidence:.2f}"))
+        facts.append((f"log evidence, {result.evidence.method}", evidence_cell(result)))
     return facts
 
 

@@ -12,6 +12,7 @@ import pymc as pm
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.evidence import Evidence
 from bayeskernels.prediction import predict
 from bayeskernels.zoo.monitoring import measure_convergence
 from bayeskernels.zoo.problem import Problem
@@ -44,7 +45,7 @@ class ZooResult:
         Wall time of everything.
     r_hat, ess, ess_errors : float or None
     test_error : float
-    log_evidence, log_evidence_mcse : float or None
+    evidence : Evidence or None
     """
 
     entry: ZooEntry
@@ -61,13 +62,22 @@ class ZooResult:
     ess: float | None
     ess_errors: float | None
     test_error: float
-    log_evidence: float | None = None
-    log_evidence_mcse: float | None = None
+    evidence: Evidence | None = None
 
     @property
     def ess_per_second(self):
         """Effective draws of the median output per second of sampling."""
         return None if self.ess is None else self.ess / self.sampling_seconds
+
+    @property
+    def log_evidence(self):
+        """Number of the evidence, None where there is none."""
+        return None if self.evidence is None else float(self.evidence.log_evidence)
+
+    @property
+    def log_evidence_mcse(self):
+        """Its standard error."""
+        return None if self.evidence is None else float(self.evidence.mcse)
 
     def as_dict(self):
         """Numbers and names of the run, ready for JSON; what is not a number is None."""
@@ -90,6 +100,8 @@ class ZooResult:
             "test_error": self.test_error,
             "log_evidence": self.log_evidence,
             "log_evidence_mcse": self.log_evidence_mcse,
+            "evidence_method": None if self.evidence is None else self.evidence.method,
+            "evidence_warning": None if self.evidence is None else self.evidence.warning,
             "sampling_seconds": self.sampling_seconds,
             "total_seconds": self.total_seconds,
         }
@@ -167,8 +179,7 @@ def run_entry(entry, *, draws=None, chains=CHAINS, cores=1, random_seed=1, callb
         total_seconds=time.perf_counter() - start,
         **measure_convergence(watched),
         test_error=entry.test_error(prediction, problem),
-        log_evidence=None if evidence is None else float(evidence.log_evidence),
-        log_evidence_mcse=None if evidence is None else float(evidence.mcse),
+        evidence=evidence,
     )
 
 

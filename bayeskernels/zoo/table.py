@@ -1,6 +1,6 @@
 """The summary of a run as cells of text, for the terminal and for the report alike."""
 
-__all__ = ["COLUMNS", "DASH", "cells"]
+__all__ = ["COLUMNS", "DASH", "DOUBT", "cells", "evidence_cell"]
 
 #: Titles of the columns, and whether they hold numbers.
 COLUMNS = (
@@ -16,6 +16,9 @@ COLUMNS = (
 
 #: Stands for what there is not.
 DASH = "–"
+
+#: Stands after an evidence whose method warns of it.
+DOUBT = " ?"
 
 
 def cells(result):
@@ -38,7 +41,7 @@ def cells(result):
         _number(result.r_hat, ".3f"),
         _number(result.ess_per_second, ",.0f"),
         _number(result.test_error, ".1%"),
-        _evidence(result),
+        evidence_cell(result),
     ]
 
 
@@ -46,7 +49,9 @@ def _number(value, form):
     return DASH if value is None else format(value, form)
 
 
-def _evidence(result):
+def evidence_cell(result):
+    """The evidence with its error, and a mark where it is in doubt."""
     if result.log_evidence is None:
         return DASH
-    return f"{result.log_evidence:.2f} ± {result.log_evidence_mcse:.2f}"
+    mark = DOUBT if result.evidence.warning else ""
+    return f"{result.log_evidence:.2f} ± {result.log_evidence_mcse:.2f}{mark}"

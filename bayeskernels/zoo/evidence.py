@@ -1,0 +1,37 @@
+"""The evidence of an entry, by the method that fits its model."""
+
+import logging
+
+from bayeskernels.evidence import estimate
+from bayeskernels.evidence.bridge import TooFewDraws
+
+__all__ = ["estimate_evidence"]
+
+
+def estimate_evidence(model, idata, random_seed, **options):
+    """Evidence of a model of the zoo.
+
+    Parameters
+    ----------
+    model : pm.Model
+    idata : DataTree
+        Its draws, which some methods start from.
+    random_seed : int
+    **options
+        Of :func:`bayeskernels.evidence.estimate`.
+
+    Returns
+    -------
+    Evidence or None
+        None where a short run left too few draws for the method.
+    """
+    logger = logging.getLogger("bayeskernels.evidence")
+    level = logger.level
+    # What speaks against the number is marked in the table, not scattered between the bars.
+    logger.setLevel(logging.ERROR)
+    try:
+        return estimate(model, idata, random_seed=random_seed, progressbar=False, **options)
+    except TooFewDraws:
+        return None
+    finally:
+        logger.setLevel(level)
