@@ -32,6 +32,7 @@ _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2.0 * math.pi)
+_INVERSE_ROOT_TAU = 1.0 / math.sqrt(2.0 * math.pi)
 
 #: Width of the steps times sqrt(c): the trapezoidal rule is then wrong by less than 1e-12.
 STEP = 0.8
@@ -54,6 +55,8 @@ def log_normal_cdf(x):
 @numba.njit(**_JIT)
 def hazard(x):
     """Derivative of the logarithm of the normal distribution function."""
+    if x > -20.0:
+        return _INVERSE_ROOT_TAU * math.exp(-0.5 * x * x) / (0.5 * math.erfc(-x * _ROOT_HALF))
     return math.exp(-0.5 * x * x - _LOG_ROOT_TAU - log_normal_cdf(x))
 
 

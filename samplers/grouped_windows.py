@@ -33,6 +33,9 @@ __all__ = ["class_terms", "move_group_window"]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
+_ROOT_HALF = math.sqrt(0.5)
+_INVERSE_ROOT_TAU = 1.0 / math.sqrt(2.0 * math.pi)
+
 
 @numba.njit(**_JIT)
 def class_terms(f, labels, contrasts, slope, bend):
@@ -66,6 +69,7 @@ def class_terms(f, labels, contrasts, slope, bend):
     first = np.empty(r)
     second = np.empty(r)
     along = np.empty(r)
+    across = np.empty(r)
     for i in range(n):
         label = labels[i]
         row = by_class[i]
@@ -78,23 +82,39 @@ def class_terms(f, labels, contrasts, slope, bend):
             k = 0 if side < 0.0 else 1
             while True:
                 t = mode + side * k * width
-                height = log_label_density(t, row, label) - top
+                # One erfc and one exp for each class, one logarithm for all: this loop is most of
+                # the time of a window.
+                product = 1.0
+                height = -0.5 * t * t - top
+                along[:] = 0.0
+                across[:] = 0.0
+                for j in range(c):
+                    if j == label:
+                        continue
+                    x = t + row[label] - row[j]
+                    if x > -20.0:
+                        cdf = 0.5 * math.erfc(-x * _ROOT_HALF)
+                        ratio = _INVERSE_ROOT_TAU * math.exp(-0.5 * x * x) / cdf
+                        product *= cdf
+                        if product < 1e-200:
+                            height += math.log(product)
+                            product = 1.0
+                    else:
+                        ratio = hazard(x)
+                        height += log_normal_cdf(x)
+                    falling = ratio * (ratio + x)
+                    for d in range(r):
+                        difference = contrasts[label, d] - contrasts[j, d]
+                        along[d] += ratio * difference
+                        across[d] += falling * difference * difference
+                height += math.log(product)
                 if height < -NEGLIGIBLE:
                     break
                 weight = math.exp(height)
                 mass += weight
-                along[:] = 0.0
-                for j in range(c):
-                    if j != label:
-                        x = t + row[label] - row[j]
-                        ratio = hazard(x)
-                        for d in range(r):
-                            difference = contrasts[label, d] - contrasts[j, d]
-                            along[d] += ratio * difference
-                            second[d] -= weight * ratio * (ratio + x) * difference * difference
                 for d in range(r):
                     first[d] += weight * along[d]
-                    second[d] += weight * along[d] * along[d]
+                    second[d] += weight * (along[d] * along[d] - across[d])
                 k += 1
         for d in range(r):
             slope[i, d] = first[d] / mass

@@ -74,9 +74,9 @@ def sparse_probit(problem):
     steps=["GroupedReversibleJump"],
     load=wine,
     notebook=NOTEBOOK,
-    draws=500,
+    draws=700,
     tune=300,
-    sample_options={"grouped_reversible_jump": {"sweeps": 4}},
+    sample_options={"grouped_reversible_jump": {"sweeps": 4, "windows": 1}},
     evidence=None,  # no method for several classes or kernels
 )
 def three_classes(problem):
