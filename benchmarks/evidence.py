@@ -40,11 +40,12 @@ def label_by_label(problem, rng, *, draws=4000):
     features, positive = problem.feature_map.factor.features, problem.y > 0
     q = problem.noise
     total, variance = np.log(0.5), 0.0
+    start = rng.standard_normal(features.shape[1])
     for i in range(1, len(features)):
         geometry = WallGeometry.from_features(features[:i], positive[:i])
         walls = geometry.with_costs(label_costs(positive[:i], q, q))
-        start = rng.standard_normal(features.shape[1])
         path = simulate_refractive_billiard(walls, start, draws + 50, rng=rng)
+        start = path.draws[-1]
         is_right = (path.draws[50:] @ features[i] > 0) == positive[i]
         batches = np.where(is_right, 1 - q, q).reshape(40, -1).mean(axis=1)
         total += np.log(batches.mean())
