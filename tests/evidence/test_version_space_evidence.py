@@ -49,8 +49,9 @@ def test_agrees_with_long_tempering(m):
     X, y = _separable(m)
     model = bk.models.label_noise_classifier(X, y, noise=0.0)
     tilted = _estimate(model)
-    tempered = _estimate(model, method="tempering", draws={20: 40_000}.get(m, 8_000))
+    tempered = _estimate(model, method="tempering", draws=40_000)
     assert tilted.mcse < 0.02
+    assert tempered.mcse < 0.04
     assert abs(tilted.log_evidence - tempered.log_evidence) < max(0.02, 3 * tempered.mcse)
 
 
