@@ -14,13 +14,13 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
-from bayeskernels.gram import factor_gram
 from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernel_family import KernelFamily
-from bayeskernels.kernels import CovarianceKernel, as_kernel, read_inputs
-from bayeskernels.models.active_limit import active_limit
+from bayeskernels.kernels import as_kernel, read_inputs
+from bayeskernels.models.active_limit import active_limit, inclusion_parameters
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
+from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.observations import read_observations
 from bayeskernels.models.precisions import add_precision, check_precision
@@ -29,9 +29,6 @@ from bayeskernels.specification import (
     attach_specification,
     refuse_second_specification,
 )
-
-#: So many points are enough to find most kernels that are not positive semidefinite.
-CHECKED_POINTS = 500
 
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
 
@@ -76,7 +73,8 @@ def generalized_kernel_model(
         Learn the width with a uniform prior between these; a tenth of the mean distance and ten
         times the mean distance by default.
     ard : bool, default False
-        Learn a width for each column (automatic relevance determination).
+        With ``theta="learn"`` or ``theta_bounds``: a width for each column (automatic relevance
+        determination).
     link : {"probit", "logistic", "identity"}
         How labels or targets depend on the predictor.
     noise : float or prior, optional
@@ -84,7 +82,7 @@ def generalized_kernel_model(
     max_active : int, optional
         Largest number of active points; 200 by default, or all n points if there are fewer. Kernel
         columns are computed for active and proposed points only, so far fewer than n keep large
-        data sets feasible.
+        data sets feasible. Not used with ``sparse=False``.
     sparse : bool, default True
         False makes all points active and keeps them so (the paper's BGKM).
     bias : float, default 0
@@ -202,10 +200,10 @@ def build_generalized_kernel_model(
         X, columns = as_inputs(X)
     else:
         X, columns, kernel = read_inputs(X, kernel, bias, default=widths.fixed_kernel)
-        _check_kernel(kernel, X)
+        refuse_indefinite_kernel(kernel, X)
     observations = read_observations(y, len(X), link, noise)
     n = len(X)
-    max_active = active_limit(max_active, n) if sparse else n
+    max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
     check_precision("g", g)
     check_precision("eta", eta)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
@@ -245,25 +243,10 @@ def build_generalized_kernel_model(
                 kernel=kernel,
                 max_active=max_active,
                 is_sparse=sparse,
-                inclusion=tuple(map(float, inclusion)),
+                inclusion=inclusion,
                 prefix=model.name_for("u")[:-1],
                 family=family,
                 **observations.specification,
             ),
         )
     return model
-
-
-def _check_kernel(kernel, X):
-    """Refuse a kernel that is not positive semidefinite on some of the points.
-
-    Covariances of PyMC are by construction; of other kernels a sample of points has to do, as the
-    whole matrix is never formed where there are many.
-    """
-    if isinstance(kernel, CovarianceKernel):
-        return
-    rng = np.random.default_rng(0)
-    points = np.sort(rng.choice(len(X), min(len(X), CHECKED_POINTS), replace=False))
-    support = points if kernel.is_precomputed else X[points]
-    # A factor of its Gram matrix is what a kernel that is not positive semidefinite has not.
-    factor_gram(kernel(X[points], support))

@@ -31,7 +31,8 @@ from bayeskernels.distributions import (
 from bayeskernels.inputs import as_classes, as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import KernelSum, as_kernel, read_inputs
-from bayeskernels.models.active_limit import active_limit
+from bayeskernels.models.active_limit import active_limit, inclusion_parameters
+from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (
     GroupedKernelSpecification,
@@ -90,7 +91,9 @@ def build_grouped_kernel_model(
     classes = as_classes(y, len(X))
     n, n_classes = len(X), len(classes.names)
     _check_options(kernels, kernel_off, by_kernel)
-    max_active = active_limit(max_active, n) if sparse else n
+    for one in kernels:
+        refuse_indefinite_kernel(one, X)
+    max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
     check_precision("g", g)
     check_precision("eta", eta)
     by_class = n_classes > 2 if by_class is None else by_class

@@ -112,7 +112,15 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         "rj_swap": (float, []),
         "rj_window": (float, []),
     }
-    progress_columns = {"rj_active": "Active", "rj_kernels": "Kernels"}
+    progress_columns = {
+        "rj_active": "Active",
+        "rj_kernels": "Kernels",
+        "rj_log_likelihood": "Log-lik.",
+        "rj_birth": "Birth",
+        "rj_death": "Death",
+        "rj_swap": "Swap",
+        "rj_window": "Window",
+    }
     _state_class = GroupedReversibleJumpState
 
     def __init__(

@@ -125,7 +125,14 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         "rj_window": (float, []),
         "rj_kernel": (float, []),
     }
-    progress_columns = {"rj_active": "Active"}
+    progress_columns = {
+        "rj_active": "Active",
+        "rj_log_likelihood": "Log-lik.",
+        "rj_birth": "Birth",
+        "rj_death": "Death",
+        "rj_swap": "Swap",
+        "rj_window": "Window",
+    }
     _state_class = ReversibleJumpState
 
     def __init__(

@@ -8,7 +8,11 @@ from pytensor.tensor.random.basic import GammaRV
 from bayeskernels.distributions import ProbitLabelRV
 from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.powered_chain import PoweredTarget
-from bayeskernels.specification import GeneralizedKernelSpecification, specification_of
+from bayeskernels.specification import (
+    GeneralizedKernelSpecification,
+    GroupedKernelSpecification,
+    specification_of,
+)
 
 __all__ = ["draws_to_posterior", "read_target"]
 
@@ -31,6 +35,10 @@ def read_target(model):
     PoweredTarget
     """
     specification = specification_of(model)
+    if isinstance(specification, GroupedKernelSpecification):
+        raise TypeError(
+            "PowerTempering is for two classes and one kernel. Use pm.sample for several of them."
+        )
     if not isinstance(specification, GeneralizedKernelSpecification):
         raise TypeError(
             f"PowerTempering samples generalized kernel models; this is a {specification.kind}."

@@ -14,7 +14,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
 from pymc.distributions.shape_utils import get_support_shape_1d, rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
+from pymc.pytensorf import constant_fold, normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 from pytensor.tensor.special import betaln
 from scipy.special import betaln as betaln_of_numbers
@@ -124,7 +124,34 @@ class ActiveSet(Distribution):
         n = get_support_shape_1d(support_shape=n, shape=kwargs.get("shape"))
         if n is None:
             raise ValueError("ActiveSet needs the number of points: pass n, shape or dims.")
-        return super().dist([pt.as_tensor(n).squeeze(), max_active, alpha, beta], **kwargs)
+        n = pt.as_tensor(n).squeeze()
+        _refuse_impossible(n, max_active, alpha, beta)
+        return super().dist([n, max_active, alpha, beta], **kwargs)
+
+
+def _refuse_impossible(n, max_active, alpha, beta):
+    """Refuse what can be seen to be wrong before anything is evaluated: parameters are constants.
+
+    A draw would not complain, nor would a step method that starts from the empty set.
+    """
+    names = ("n", "max_active", "alpha", "beta")
+    folded = constant_fold(
+        [pt.as_tensor(p) for p in (n, max_active, alpha, beta)], raise_not_constant=False
+    )
+    known = {
+        name: value.item()
+        for name, value in zip(names, folded, strict=True)
+        if isinstance(value, np.ndarray) and value.size == 1
+    }
+    limit = known.get("max_active")
+    if limit is not None and not 1 <= limit <= known.get("n", np.inf):
+        raise ValueError(
+            f"max_active must be at least 1 and at most the number of points, got {limit} of "
+            f"{known.get('n', 'unknown')}."
+        )
+    for name in ("alpha", "beta"):
+        if name in known and not 0 < known[name] < np.inf:
+            raise ValueError(f"{name} must be a positive number, got {known[name]}.")
 
 
 @_support_point.register(ActiveSetRV)

@@ -142,6 +142,7 @@ def beside_loo(evidences, loos, *, prior_weights=None, random_seed=0):
         raise ValueError(
             f"loos must be a dict with the names {sorted(map(str, table.index))}, got {given}."
         )
+    _refuse_single_terms(loos)
     # In the order of the table, so that equal models do not depend on the order of the dict.
     other = compare_by_loo({name: loos[name] for name in table.index}, round_to="none").loc[
         table.index
@@ -161,6 +162,24 @@ def beside_loo(evidences, loos, *, prior_weights=None, random_seed=0):
     )
     joined["agrees"] = joined["evidence_rank"] == joined["loo_rank"]
     return joined
+
+
+def _refuse_single_terms(loos):
+    """Leave-one-out of one observation is none: y of a Gaussian process is one vector."""
+    for name, value in loos.items():
+        n_terms = getattr(value, "n_data_points", None)
+        if n_terms is None and "log_likelihood" in getattr(value, "children", {}):
+            terms = value["log_likelihood"].to_dataset()
+            n_terms = sum(
+                math.prod(n for dim, n in terms[v].sizes.items() if dim not in ("chain", "draw"))
+                for v in terms
+            )
+        if n_terms == 1:
+            raise ValueError(
+                f"The log-likelihood of {name!r} has one term for all observations together (as "
+                "that of a Gaussian process with its outputs integrated out): there is nothing to "
+                "leave out. Compare it by evidence alone."
+            )
 
 
 def model_probabilities(values, errors, log_prior, random_seed=0):

@@ -13,6 +13,7 @@ from bayeskernels.evidence.model_checks import (
     refuse_foreign_draws,
     refuse_improper_priors,
     refuse_no_data,
+    refuse_unnormalised_likelihood,
     warn_of_unnormalised_priors,
 )
 from bayeskernels.evidence.repetitions import combine
@@ -71,8 +72,8 @@ def estimate(
     Raises
     ------
     ValueError
-        If the model has no evidence (improper priors, no data), the draws are not the model's, or
-        the method is unknown.
+        If the model has no evidence (improper priors, no data, a likelihood that does not add up to
+        one), the draws are not the model's, or the method is unknown.
     TypeError
         If the method does not fit the model; the message says what to use.
 
@@ -89,6 +90,7 @@ def estimate(
     chosen = None if method == "auto" else method_named(method)
     refuse_no_data(model)
     refuse_improper_priors(model)
+    refuse_unnormalised_likelihood(model)
     refuse_foreign_draws(model, idata)
     warn_of_unnormalised_priors(model)
     if chosen is None:

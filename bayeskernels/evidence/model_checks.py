@@ -7,7 +7,9 @@ from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.multivariate import ICARRV
 from pymc.distributions.transforms import Ordered
 
-from bayeskernels.evidence.data_digest import observed_values
+from bayeskernels.distributions import HingeLabelRV
+from bayeskernels.evidence.data_digest import observed_values, specification_or_none
+from bayeskernels.specification import GroupedKernelSpecification
 
 __all__ = [
     "continuous_refusal",
@@ -29,7 +31,15 @@ def continuous_refusal(model):
         return (
             f"It is for continuous variables, and {', '.join(discrete)} "
             f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in the "
-            "model; sparse generalized kernel models have 'power-tempering'."
+            "model. Sparse generalized kernel models have 'power-tempering' if they are of two "
+            "classes with the probit link and a fixed kernel; the others have no method yet."
+        )
+    specification = specification_or_none(model)
+    if isinstance(specification, GroupedKernelSpecification) and specification.by_class:
+        return (
+            "Offsets and coefficients of the classes sum to zero, so that the posterior has no "
+            "density in as many dimensions as the model has unknowns. There is no method for it "
+            "yet; two classes have 'bridge'."
         )
     if not model.free_RVs:
         return "The model has no unknowns. Use 'exact'."
@@ -66,6 +76,17 @@ def warn_of_unnormalised_priors(model):
             "The order of %s is enforced by a transform, which leaves a part of its prior without "
             "rescaling it. If its k elements are exchangeable, add log k! to the log evidence.",
             ", ".join(names),
+        )
+
+
+def refuse_unnormalised_likelihood(model):
+    """The hinge likelihood of the BSVM does not add up to one over the labels."""
+    names = [rv.name for rv in model.observed_RVs if isinstance(rv.owner.op, HingeLabelRV)]
+    if names:
+        raise ValueError(
+            f"The likelihood of {', '.join(names)} does not add up to one over its values (the "
+            "hinge loss of bk.models.bayesian_svm), so that its evidence is no probability of the "
+            "data. Build the model with complete=True."
         )
 
 

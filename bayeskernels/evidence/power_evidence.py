@@ -36,9 +36,13 @@ class PowerEvidence:
         try:
             read_target(model)
         except TypeError as error:
-            # What is said there of pm.sample concerns draws; here it is the evidence.
-            reason = str(error).replace("Use pm.sample.", "").strip()
-            return f"{reason} Models with continuous variables have 'bridge'."
+            if specification.is_sparse:
+                # What is said there of pm.sample concerns draws; here it is the evidence.
+                return (
+                    "It is for the probit link and a fixed kernel; for this model there is no "
+                    "method yet. Widths can be compared one by one with bk.evidence.scan."
+                )
+            return f"{error} Dense models have 'bridge'."
         return None
 
     def run(self, model, idata=None, *, random_seed=None, progressbar=False, **options):

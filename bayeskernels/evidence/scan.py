@@ -156,7 +156,7 @@ def scan(
         "skip_errors": skip_errors,
         "options": json.loads(json.dumps(options)),
         # Part of the settings, so that a file never gets lines about other data.
-        "observations": job.first_observations(names, skip_errors),
+        "data": job.first_digest(names, skip_errors),
     }
     with Progress(disable=not progressbar) as progress:
         task = progress.add_task("Evidence", total=len(names))
@@ -224,19 +224,17 @@ class _Job:
         labels = json.loads(name)
         return self.build(**{key: self.axes[key][label] for key, label in labels.items()})
 
-    def first_observations(self, names, skip_errors):
-        """Fingerprint of what the first model that can be built explains."""
+    def first_digest(self, names, skip_errors):
+        """Fingerprint of observations and inputs of the first model that can be built."""
         for name in names:
             try:
-                return digest_of_observations(data_digest(self.model(name)))
+                return data_digest(self.model(name))
             except Exception:
                 if not skip_errors:
                     raise
         return ""
 
-    def __call__(
-        self, name, *, method, repetitions, random_seed, skip_errors, options, observations
-    ):
+    def __call__(self, name, *, method, repetitions, random_seed, skip_errors, options, data):
         seed = random_seed
         if seed is not None:
             # The name, not a position on the grid: a larger grid leaves the old results valid.
@@ -255,7 +253,7 @@ class _Job:
             if not skip_errors:
                 raise
             return {"log_evidence": None, "mcse": None, "warning": str(error), "digest": ""}
-        if digest_of_observations(result.data_digest) != observations:
+        if digest_of_observations(result.data_digest) != digest_of_observations(data):
             raise ValueError(
                 "The models of the grid have different observations: their evidences cannot be "
                 "compared."

@@ -1,6 +1,6 @@
 """Plots of classifiers and of what is made of their draws; each returns the matplotlib Axes.
 
-Maps take the model and its draws (:func:`vote_map`, :func:`decision_boundaries`,
+Maps take the model and its draws (:func:`vote_map`, :func:`class_map`, :func:`decision_boundaries`,
 :func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
 (:func:`decision_function`); :func:`regression_band` takes a prediction;
 curves take what a function of the package has computed
@@ -15,6 +15,7 @@ look at home in a notebook with a style of its own, ArviZ's say.
 from bayeskernels.plots import active_sets as active_sets
 from bayeskernels.plots.bands import regression_band
 from bayeskernels.plots.boundaries import decision_boundaries
+from bayeskernels.plots.class_maps import class_map
 from bayeskernels.plots.decision_functions import decision_function
 from bayeskernels.plots.error_bars import generalisation
 from bayeskernels.plots.evidence_curves import noise_posterior
@@ -30,6 +31,7 @@ from bayeskernels.plots.votes import vote_map
 
 __all__ = [
     "active_learning",
+    "class_map",
     "decision_boundaries",
     "decision_function",
     "evidence",

@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 #: Negative class, positive class.
-CLASS_COLORS = ("#0072B2", "#D55E00")
-CLASS_MARKERS = ("o", "s")
+CLASS_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CLASS_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 #: Curves of a plot, in the order in which they are drawn.
 SERIES_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")

@@ -57,6 +57,11 @@ def vote_map(
     >>> ax = bk.plots.vote_map(model, idata, resolution=40)
     """
     specification = specification_of(model)
+    if len(specification.class_names) > 2:
+        raise ValueError(
+            f"vote_map shows the vote between two classes, the model has "
+            f"{len(specification.class_names)}. Use bk.plots.class_map."
+        )
     grid = plane_grid(model, resolution=resolution)
     mask = _as_mask(planted, len(specification.codes))
     idata = thin(idata, max_draws)

@@ -3,6 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy import stats
 
@@ -57,6 +58,10 @@ def test_batches_and_dims():
 
 @pytest.mark.parametrize("max_active", [0, 5])
 def test_impossible_limits(max_active):
-    logp = pm.logp(ActiveSet.dist(max_active, n=4), np.zeros(4, dtype=int))
+    with pytest.raises(ValueError, match=f"max_active must be .* got {max_active} of 4"):
+        ActiveSet.dist(max_active, n=4)
+    # One that is not known when the variable is made.
+    limit = pt.lscalar("limit")
+    logp = pm.logp(ActiveSet.dist(limit, n=4), np.zeros(4, dtype=int))
     with pytest.raises(pm.logprob.utils.ParameterValueError, match="max_active"):
-        logp.eval(mode="FAST_COMPILE")
+        logp.eval({limit: max_active}, mode="FAST_COMPILE")

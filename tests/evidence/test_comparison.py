@@ -184,6 +184,15 @@ def test_beside_cross_validation(regressions):
     assert (table["agrees"] == (table["evidence_rank"] == table["loo_rank"])).all()
 
 
+def test_one_term_is_no_cross_validation(regressions):
+    evidences, loos = regressions
+    whole = arviz_base.from_dict(
+        {"posterior": {"mu": np.zeros((2, 50))}, "log_likelihood": {"x": np.zeros((2, 50))}}
+    )
+    with pytest.raises(ValueError, match="'vague' has one term for all observations"):
+        beside_loo(evidences, {**loos, "vague": whole})
+
+
 def test_other_names_beside_cross_validation(regressions):
     evidences, loos = regressions
     with pytest.raises(ValueError, match="dict with the names"):

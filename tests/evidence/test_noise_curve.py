@@ -1,5 +1,7 @@
 """Evidence of label-noise classifiers by tempering: exact cells, refusals, storage, calibration."""
 
+import itertools
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -207,21 +209,21 @@ def test_few_round_trips_are_reported():
 
 
 @pytest.mark.slow
-def test_a_planted_noise_level_lies_within_its_interval():
-    """Labels of functions drawn from the prior; 94% intervals of ten sets, at least seven hold.
+def test_planted_noise_levels_lie_within_their_intervals():
+    """Labels of functions drawn from the prior; 94% intervals, 30 sets.
 
-    Fewer than that happen by chance with probability 2e-4.
+    Fewer than 25 happen by chance with probability 0.6%. ``benchmarks/evidence.py`` has 90 sets.
     """
-    m, rate, inside = 120, 0.1, 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
+    m, inside = 300, 0
+    for rate, seed in itertools.product((0.05, 0.1, 0.2), range(10)):
+        rng = np.random.default_rng([seed, int(1000 * rate)])
         X = rng.uniform(-2.0, 2.0, (m, 2))
         gram = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
         f = np.linalg.cholesky(gram + 1e-8 * np.eye(m)) @ rng.standard_normal(m)
         y, _ = bk.data.flip_labels(np.where(f > 0, 1, -1), rate, random_seed=rng)
         model = bk.models.label_noise_classifier(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=1.0))
-        evidence = _estimate(model, draws=200, tune=100, ladders=2, cores=1)
+        evidence = _estimate(model, draws=300, tune=100, ladders=2, cores=1)
         low, high = evidence.noise_posterior().interval
         inside += low <= rate <= high
         assert high - low < 0.3
-    assert inside >= 7
+    assert inside >= 25

@@ -177,6 +177,41 @@ def test_power_tempering_of_other_models(coin):
         bk.evidence.estimate(dense, method="power-tempering")
 
 
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        (LABELS, {"link": "logistic"}),
+        (X[:, 0], {"link": "identity"}),
+        (LABELS, {"theta": "learn"}),
+        (np.arange(20) % 3, {}),
+        (LABELS, {"kernel": [pm.gp.cov.ExpQuad(2, ls=s) for s in (0.5, 2.0)]}),
+    ],
+    ids=["logistic", "identity", "width", "classes", "kernels"],
+)
+def test_sparse_models_without_a_method(labels, options):
+    """They say so, instead of sending from one method to the next."""
+    model = bk.models.generalized_kernel_model(X, labels, max_active=4, **options)
+    reasons = bk.evidence.suitable_methods(model)
+    assert all(reasons.values())
+    assert "no method yet" in reasons["power-tempering"]
+    assert "no method yet" in reasons["bridge"]
+    with pytest.raises(TypeError, match="No method fits"):
+        bk.evidence.estimate(model)
+
+
+def test_classes_that_sum_to_zero():
+    dense = bk.models.generalized_kernel_model(X, np.arange(20) % 3, sparse=False)
+    with pytest.raises(TypeError, match=r"No method fits.*sum to zero"):
+        bk.evidence.estimate(dense)
+
+
+def test_likelihoods_that_do_not_add_up_to_one():
+    with pytest.raises(ValueError, match=r"hinge.*complete=True"):
+        bk.evidence.estimate(bk.models.bayesian_svm(X, LABELS))
+    complete = bk.models.bayesian_svm(X, LABELS, complete=True)
+    assert bk.evidence.suitable_methods(complete)["bridge"] == ""
+
+
 def test_expectation_propagation_of_other_models(coin):
     with pytest.raises(TypeError, match="only unknown is a direction"):
         bk.evidence.estimate(coin.model, method="ep")

@@ -64,6 +64,21 @@ def test_a_scan_is_taken_up_where_it_stopped(tmp_path):
     _scan(build, {"prior_sd": [0.1, 1.0, 10.0, 30.0]}, out=out)
 
 
+def test_a_scan_of_other_inputs_is_not_taken_up(tmp_path):
+    X, y = bk.data.make_two_moons(12, random_seed=1)
+    out = tmp_path / "scan.jsonl"
+
+    def builder(inputs):
+        return lambda width: bk.models.label_noise_classifier(
+            inputs, y, kernel=pm.gp.cov.ExpQuad(2, ls=width), noise=0.1
+        )
+
+    options = {"out": out, "method": "tempering", "draws": 20, "tune": 10}
+    _scan(builder(X), {"width": [0.5]}, **options)
+    with pytest.raises(ValueError, match="other settings"):
+        _scan(builder(50 * X), {"width": [0.5]}, **options)
+
+
 def test_seeds_belong_to_parameters_not_to_places():
     X, y = bk.data.make_two_moons(20, random_seed=1)
 

@@ -78,6 +78,7 @@ def all_plots(moons, sphere, polygon):
         "vote_map": lambda ax=None: bk.plots.vote_map(
             model, idata, planted=flipped, resolution=20, ax=ax
         ),
+        "class_map": lambda ax=None: bk.plots.class_map(model, idata, resolution=20, ax=ax),
         "decision_boundaries": lambda ax=None: bk.plots.decision_boundaries(
             model, idata, n_boundaries=5, resolution=20, ax=ax
         ),
