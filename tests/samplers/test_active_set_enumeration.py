@@ -10,8 +10,9 @@ from bayeskernels.distributions.active_set import log_size_weights
 from bayeskernels.samplers.active_columns import prepare
 from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, _draw_coefficients
 from bayeskernels.samplers.probit_response import impute
+from bayeskernels.testing import active_set_masses
 
-N_PRIOR, N_SWEEPS, N_BATCHES = 40_000, 30_000, 100
+N_SWEEPS, N_BATCHES = 30_000, 100
 
 
 def make_problem(n):
@@ -21,7 +22,7 @@ def make_problem(n):
     return np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 1.5), positive
 
 
-def posterior_of_sets(gram, positive, max_active, draw_precisions, n_prior=N_PRIOR):
+def posterior_of_sets(gram, positive, max_active, draw_precisions, n_prior):
     """Prior mass times mean likelihood of every set, the latter by draws of the prior."""
     n = len(positive)
     rng = np.random.default_rng(5)
@@ -39,14 +40,6 @@ def posterior_of_sets(gram, positive, max_active, draw_precisions, n_prior=N_PRI
             mass[tuple(points)] = np.exp(log_weights[k]) * likelihood.mean()
     total = sum(mass.values())
     return {points: value / total for points, value in mass.items()}
-
-
-def fixed_precisions(rng, size):
-    return np.full(size, 0.7), np.full(size, 0.5)
-
-
-def random_precisions(rng, size):
-    return rng.gamma(2.0, 1 / 0.05, size), rng.gamma(0.5, 1 / 0.05, size)
 
 
 def weak_precision(rng, size):
@@ -75,8 +68,9 @@ def rms_z(sampler, sweep, exact, rng, n_sweeps=N_SWEEPS):
 )
 def test_frequencies_of_all_sets(n, max_active, is_fixed):
     gram, positive = make_problem(n)
-    precisions = fixed_precisions if is_fixed else random_precisions
-    exact = posterior_of_sets(gram, positive, max_active, precisions)
+    precisions = {"g": 0.7, "eta": 0.5} if is_fixed else {"g": (2.0, 0.05), "eta": (0.5, 0.05)}
+    masses = active_set_masses(gram, positive, max_active, **precisions, size=6)
+    exact = {points: mass / sum(masses.values()) for points, mass in masses.items()}
     priors = {"g_prior": None, "eta_prior": None} if is_fixed else {}
     sampler = ActiveSetSampler(
         gram.__getitem__, np.diag(gram), positive, max_active, proposals=3, windows=1, **priors
