@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 
 from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
-from bayeskernels.plots.style import CLASS_COLORS, INK, as_axes, legend_below
+from bayeskernels.plots.style import INK, MANY_CLASS_COLORS, as_axes, legend_below
 from bayeskernels.prediction import predict
 from bayeskernels.specification import specification_of
 
@@ -52,7 +52,9 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
     prediction = predict(model, thin(idata, max_draws), grid.points, progressbar=False)
     shares = prediction["probability" if "probability" in prediction else "vote"].values
     n_classes = shares.shape[1]
-    colours = np.array([to_rgb(CLASS_COLORS[k % len(CLASS_COLORS)]) for k in range(n_classes)])
+    colours = np.array(
+        [to_rgb(MANY_CLASS_COLORS[k % len(MANY_CLASS_COLORS)]) for k in range(n_classes)]
+    )
     side = len(grid.x)
     ground = 1.0 - STRENGTH * (1.0 - shares @ colours).reshape(side, side, 3)
     ax = as_axes(ax, figsize=(5.6, 4.8))

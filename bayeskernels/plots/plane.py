@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from bayeskernels.plots.style import CLASS_COLORS, CLASS_MARKERS
+from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS
 from bayeskernels.specification import specification_of
 
 __all__ = ["PlaneGrid", "plane_grid", "scatter_classes", "thin"]
@@ -67,8 +67,8 @@ def scatter_classes(ax, specification, *, size=26, alpha=1.0):
             X[:, 0],
             X[:, 1],
             s=size,
-            c=CLASS_COLORS[code % len(CLASS_COLORS)],
-            marker=CLASS_MARKERS[code % len(CLASS_MARKERS)],
+            c=MANY_CLASS_COLORS[code % len(MANY_CLASS_COLORS)],
+            marker=MANY_CLASS_MARKERS[code % len(MANY_CLASS_MARKERS)],
             edgecolors="white",
             linewidths=0.7,
             alpha=alpha,

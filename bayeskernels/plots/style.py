@@ -11,6 +11,8 @@ __all__ = [
     "CLASS_COLORS",
     "CLASS_MARKERS",
     "INK",
+    "MANY_CLASS_COLORS",
+    "MANY_CLASS_MARKERS",
     "PLANTED",
     "QUIET",
     "SERIES_COLORS",
@@ -21,8 +23,12 @@ __all__ = [
 ]
 
 #: Negative class, positive class.
-CLASS_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-CLASS_MARKERS = ("o", "s", "^", "D", "v", "P")
+CLASS_COLORS = ("#0072B2", "#D55E00")
+CLASS_MARKERS = ("o", "s")
+
+#: The same for more than two classes, which begin again after the sixth.
+MANY_CLASS_COLORS = (*CLASS_COLORS, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MANY_CLASS_MARKERS = (*CLASS_MARKERS, "^", "D", "v", "P")
 
 #: Curves of a plot, in the order in which they are drawn.
 SERIES_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
