@@ -1,10 +1,32 @@
 """Checks of the data that people hand to a model builder, before anything is sampled."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
-__all__ = ["Classes", "as_classes", "as_inputs", "as_new_inputs", "as_targets", "as_two_classes"]
+__all__ = [
+    "Classes",
+    "as_classes",
+    "as_count",
+    "as_inputs",
+    "as_new_inputs",
+    "as_targets",
+    "as_two_classes",
+]
+
+
+def as_count(value, name):
+    """A number of draws, starts or repetitions: whole, and at least one.
+
+    Examples
+    --------
+    >>> as_count(3, "draws")
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
 
 
 def as_inputs(X, *, name="X"):

@@ -18,7 +18,7 @@ from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import as_kernel, read_inputs
-from bayeskernels.models.active_limit import active_limit, inclusion_parameters
+from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
 from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel

@@ -31,7 +31,7 @@ from bayeskernels.distributions import (
 from bayeskernels.inputs import as_classes, as_inputs
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import KernelSum, as_kernel, read_inputs
-from bayeskernels.models.active_limit import active_limit, inclusion_parameters
+from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (

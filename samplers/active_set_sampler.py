@@ -10,7 +10,7 @@ One sweep, in an order that keeps the posterior:
    integrated out (:mod:`bayeskernels.samplers.active_set_moves`);
 2. hyperparameters of the kernel, where they are learned, in the same way
    (:mod:`bayeskernels.samplers.kernel_move`), and s of a probit model (Holmes and Held);
-3. offset and coefficients given s;
+3. offset and coefficients given s (:mod:`bayeskernels.samplers.active_set_updates`, as 4 and 5);
 4. their precisions eta and g given them. The paper's step (b) has these before 3, which is wrong
    once 2 has integrated the coefficients out; its appendix has the right order;
 5. g once more along the other direction, with whitened coefficients fixed and s integrated out.
@@ -19,37 +19,25 @@ One sweep, in an order that keeps the posterior:
    row weights of a logistic model and the noise of a regression.
 """
 
-import math
 from copy import deepcopy
 
-import numba
 import numpy as np
 
 from bayeskernels.distributions.active_set import log_size_weights
-from bayeskernels.samplers.active_columns import (
-    ActiveColumns,
-    append,
-    coupling,
-    new_direction,
-    prepare,
-    products,
-    rebuild,
-)
+from bayeskernels.samplers.active_columns import ActiveColumns, prepare, rebuild
 from bayeskernels.samplers.active_set_moves import WINDOW, move_points, move_window
+from bayeskernels.samplers.active_set_updates import (
+    activate_points,
+    finish_sweep,
+    log_likelihood,
+    renew,
+)
 from bayeskernels.samplers.gaussian_response import GaussianTargets
 from bayeskernels.samplers.logistic_response import LogisticLabels
 from bayeskernels.samplers.probit_response import probit_labels
-from bayeskernels.samplers.response import (
-    impute_response,
-    log_label,
-    renew_response,
-    slice_precision,
-)
 from bayeskernels.samplers.row_weights import reweigh
 
 __all__ = ["ActiveSetSampler", "move_probabilities"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Columns and inverses are computed from scratch after this many sweeps.
 REBUILD_EVERY = 25
@@ -82,90 +70,6 @@ def move_probabilities(n, k_max, birth=0.3, death=0.3):
     probabilities[:, 0] = 1.0, 0.0
     probabilities[:, k_max] = 0.0, 1.0
     return probabilities
-
-
-@numba.njit(**_JIT)
-def _draw_coefficients(state, rng):
-    """Offset times sqrt(eta), and whitened coefficients, given the response."""
-    k = state.size[0]
-    inverse = np.ascontiguousarray(state.inverse[: k + 1, : k + 1])
-    noise = np.empty(k + 1)
-    for a in range(k + 1):
-        noise[a] = rng.standard_normal()
-    factor = np.linalg.cholesky(0.5 * (inverse + inverse.T))
-    return np.dot(inverse, state.response[: k + 1]) + np.dot(factor, noise)
-
-
-@numba.njit(**_JIT)
-def _finish_sweep(state, s, response, scales, hyper, f, rng):
-    """Steps 2 to 5; s has to be drawn anew where g is random.
-
-    ``scales`` are g and eta, ``hyper`` the shapes and rates of their priors; a negative shape
-    stands for a fixed value. f becomes the predictor. Returns offset and whitened coefficients.
-    """
-    impute_response(state, s, response, rng)
-    coefficients = _draw_coefficients(state, rng)
-    k = state.size[0]
-    n = len(s)
-    u = coefficients[0] * state.scales[0]
-    z = coefficients[1:]
-    shape_g, rate_g, shape_eta, rate_eta = hyper
-    if shape_eta > 0.0:
-        scales[1] = rng.gamma(shape_eta + 0.5, 1.0 / (rate_eta + 0.5 * u * u))
-    part = np.zeros(n)
-    for a in range(k):
-        for i in range(n):
-            part[i] += z[a] * state.V[a, i]
-    for i in range(n):
-        part[i] /= state.constant[i]
-    if shape_g > 0.0:
-        g = scales[0]
-        energy = 0.0
-        for a in range(k):
-            energy += z[a] * z[a]
-        new = rng.gamma(shape_g + 0.5 * k, 1.0 / (rate_g + 0.5 * energy / g))
-        # The function stays, so its whitened coefficients grow with the precision.
-        growth = math.sqrt(new / g)
-        for a in range(k):
-            z[a] *= growth
-        for i in range(n):
-            part[i] *= growth
-        scales[0] = slice_precision(part, u, new, response, shape_g, rate_g, rng)
-    scale = 1.0 / math.sqrt(scales[0])
-    for i in range(n):
-        f[i] = u + part[i] * scale
-    return u, z
-
-
-@numba.njit(**_JIT)
-def _log_likelihood(f, response):
-    total = 0.0
-    for i in range(len(f)):
-        total += log_label(response, i, f[i])
-    return total
-
-
-@numba.njit(**_JIT)
-def _renew(f, response, s, weights, rng):
-    renew_response(f, response, s, weights, rng)
-
-
-@numba.njit(**_JIT)
-def _activate(state, points, columns, diagonal, s):
-    """Make points active, one after the other."""
-    n = len(s)
-    most_rows = len(state.V)
-    v = np.empty(n)
-    c = np.empty(most_rows)
-    m = np.empty(most_rows + 1)
-    row = np.empty(most_rows + 1)
-    nothing = np.empty(0)
-    for a in range(len(points)):
-        point = points[a]
-        pivot = new_direction(state, point, columns[a], diagonal[point], nothing, v, c)
-        own, with_s = products(state, v, s, m)
-        schur = coupling(state, own, m, nothing, 1.0, row)
-        append(state, point, columns[a], v, c, pivot, own, with_s, m, row, schur, nothing, 1.0)
 
 
 class ActiveSetSampler:
@@ -311,7 +215,7 @@ class ActiveSetSampler:
         self._renew(rng)
         rows = self.columns(points) if len(points) else np.empty((0, n))
         prepare(self.state, self.s, self.g, self.eta)
-        _activate(self.state, points, rows, self.diagonal(), self.s)
+        activate_points(self.state, points, rows, self.diagonal(), self.s)
         k = len(points)
         scaled = beta if self.weights is None else beta / self.weights[points]
         self.z = np.sqrt(self.g) * np.linalg.solve(self.state.T[:k, :k].T, scaled)
@@ -335,7 +239,7 @@ class ActiveSetSampler:
         if self.kernel_move is not None:
             self.kernel_move(self, rng)
         scales = np.array([self.g, self.eta])
-        self.u, self.z = _finish_sweep(
+        self.u, self.z = finish_sweep(
             self.state, self.s, self.response, scales, self.hyper, self.f, rng
         )
         self.g, self.eta = scales.tolist()
@@ -352,9 +256,9 @@ class ActiveSetSampler:
     def _renew(self, rng):
         """Draw working response, row weights and the parameters of the link given f."""
         if self.weights is None:
-            _renew(self.f, self.response, self.s, self.f, rng)
+            renew(self.f, self.response, self.s, self.f, rng)
             return
-        _renew(self.f, self.response, self.s, self.weights, rng)
+        renew(self.f, self.response, self.s, self.weights, rng)
         reweigh(self.state, self.weights)
 
     def _move_windows(self, rng):
@@ -452,7 +356,7 @@ class ActiveSetSampler:
     @property
     def log_likelihood(self):
         """Log-probability of the observations at the present predictor."""
-        return _log_likelihood(self.f, self.response)
+        return log_likelihood(self.f, self.response)
 
     _carried = (
         "s",

@@ -16,7 +16,7 @@ import xarray as xr
 from joblib import effective_n_jobs
 from pymc.util import get_random_generator
 
-from bayeskernels.inputs import as_classes
+from bayeskernels.inputs import as_classes, as_count
 from bayeskernels.kernels import CallableKernel, GramKernel, read_inputs
 from bayeskernels.samplers.kernel_rows import KernelRows
 from bayeskernels.samplers.lockstep_perceptrons import learn_perceptrons
@@ -245,7 +245,7 @@ class PermutationPerceptron:
             If a perceptron gives up; the message names points that are not separated.
         """
         perceptrons = self._learn(
-            _whole_number(permutations, "permutations"),
+            as_count(permutations, "permutations"),
             random_seed,
             memory_limit=memory_limit,
             jobs=_threads(jobs),
@@ -291,7 +291,7 @@ class PermutationPerceptron:
             np.where(np.atleast_2d(self._is_positive.T), 1, -1),
             np.stack([rng.permutation(len(self._rows)).astype(np.int32) for rng in rngs]),
             memory_limit=_as_bytes(memory_limit),
-            max_passes=_whole_number(max_passes, "max_passes"),
+            max_passes=as_count(max_passes, "max_passes"),
             class_names=self._class_names if len(self._class_names) > 2 else None,
             **options,
         ).perceptrons
@@ -374,7 +374,7 @@ def most_used(idata, n=25):
     >>> bk.samplers.most_used(idata, 1).columns.tolist()
     ['point', 'classifiers', 'share']
     """
-    n = _whole_number(n, "n")
+    n = as_count(n, "n")
     try:
         alpha = np.abs(idata["posterior"]["alpha"])
     except KeyError:
@@ -417,12 +417,6 @@ def _threads(jobs):
     if not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0:
         raise ValueError(f"jobs must be a whole number of at least 1, or -1, got {jobs!r}.")
     return effective_n_jobs(int(jobs))
-
-
-def _whole_number(value, name):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-    return int(value)
 
 
 def _as_bytes(limit):

@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import replace
-from numbers import Integral
 
 import numpy as np
 from pymc.util import get_random_generator
@@ -17,6 +16,7 @@ from bayeskernels.evidence.model_checks import (
     warn_of_unnormalised_priors,
 )
 from bayeskernels.evidence.repetitions import combine
+from bayeskernels.inputs import as_count
 from bayeskernels.unconstrained import as_model
 
 __all__ = ["estimate", "suitable_methods"]
@@ -46,8 +46,8 @@ def estimate(
     idata : DataTree, optional
         Its posterior draws, for ``bridge``, which draws some with ``pm.sample`` otherwise.
     method : str, default "auto"
-        ``auto`` takes the first of these that fits the model, and the next one where the first
-        finds that its number is not to be trusted:
+        ``auto`` takes the first of these that fits the model (``orthant`` gives way to the next
+        where a version space turns out too thin for it):
 
         * ``exact``: Gaussian models, and those without unknowns, in closed form;
         * ``orthant``: version spaces (noise zero), by minimax exponential tilting;
@@ -85,8 +85,7 @@ def estimate(
     -4.7205
     """
     model = as_model(model, "estimate")
-    if isinstance(repetitions, bool) or not isinstance(repetitions, Integral) or repetitions < 1:
-        raise ValueError(f"repetitions must be a whole number of at least 1, got {repetitions!r}.")
+    repetitions = as_count(repetitions, "repetitions")
     chosen = None if method == "auto" else method_named(method)
     refuse_no_data(model)
     refuse_improper_priors(model)

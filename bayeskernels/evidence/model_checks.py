@@ -16,6 +16,7 @@ __all__ = [
     "refuse_foreign_draws",
     "refuse_improper_priors",
     "refuse_no_data",
+    "refuse_unnormalised_likelihood",
     "warn_of_unnormalised_priors",
 ]
 

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
 from bayeskernels.gp.specification import process_of
+from bayeskernels.inputs import as_count
 from bayeskernels.kernels import numpy_function
 
 __all__ = ["HyperparameterDensity", "sample_hyperparameters"]
@@ -81,14 +82,14 @@ def sample_hyperparameters(
         if reserved in options:
             raise TypeError(f"{reserved} is chosen by sample_hyperparameters; use pm.sample.")
     for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        as_count(value, name)
     if not 0.0 < target_accept < 1.0:
         raise ValueError(f"target_accept must lie between 0 and 1, got {target_accept!r}.")
     density = HyperparameterDensity(model)
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     with few_threads(len(process_of(model).X)), model:
         mode = density.climb(density.initial_point(start))
+        highest = density(mode)[0]
         covariance = density.laplace_covariance(mode)
         noise = np.random.default_rng(seeds[0]).standard_normal((chains, len(mode)))
         points = mode + 2.0 * noise @ np.linalg.cholesky(covariance).T
@@ -106,7 +107,9 @@ def sample_hyperparameters(
             tune=tune,
             chains=chains,
             step=step,
-            initvals=[density.constrained(density.pull_in(point, mode)) for point in points],
+            initvals=[
+                density.constrained(density.pull_in(point, mode, highest)) for point in points
+            ],
             random_seed=int(seeds[1].generate_state(1)[0]),
             **options,
         )
@@ -191,9 +194,12 @@ class HyperparameterDensity:
         curvatures = np.maximum(curvatures, FLAT * curvatures[-1])
         return (axes / curvatures) @ axes.T
 
-    def pull_in(self, x, mode):
-        """The point, or one on the way to the mode where the density is so small as to be none."""
-        while not self(x)[0] > self(mode)[0] - 1000.0 and not np.allclose(x, mode):
+    def pull_in(self, x, mode, highest):
+        """The point, or one on the way to the mode where the density is so small as to be none.
+
+        ``highest`` is the log density at the mode.
+        """
+        while not self(x)[0] > highest - 1000.0 and not np.allclose(x, mode):
             x = mode + 0.5 * (x - mode)
         return x
 

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
 from bayeskernels.gp.specification import process_of
+from bayeskernels.inputs import as_count
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]
 
@@ -119,8 +120,7 @@ def maximise_evidence(
     array([1.])
     """
     for name, value in (("starts", starts), ("max_evaluations", max_evaluations)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        as_count(value, name)
     if not tolerance > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance!r}.")
     evidence = EvidenceFunction(model)

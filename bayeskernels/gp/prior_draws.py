@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from bayeskernels.gram import factor_gram
-from bayeskernels.inputs import as_inputs
+from bayeskernels.inputs import as_count, as_inputs
 from bayeskernels.kernels import as_kernel
 
 __all__ = ["draw_prior"]
@@ -42,8 +42,7 @@ def draw_prior(kernel, X, *, draws=3, random_seed=None):
     >>> bool(np.abs(np.diff(smooth)).max() < 0.2 < np.abs(np.diff(rough)).max())
     True
     """
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"draws must be a whole number of at least 1, got {draws!r}.")
+    draws = as_count(draws, "draws")
     if hasattr(kernel, "to_numpy"):
         kernel = kernel.to_numpy()
     if not isinstance(kernel, np.ndarray):

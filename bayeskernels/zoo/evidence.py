@@ -1,7 +1,5 @@
 """The evidence of an entry, by the method that fits its model."""
 
-import logging
-
 from bayeskernels.evidence import estimate
 from bayeskernels.evidence.bridge import TooFewDraws
 
@@ -25,13 +23,7 @@ def estimate_evidence(model, idata, random_seed, **options):
     Evidence or None
         None where a short run left too few draws for the method.
     """
-    logger = logging.getLogger("bayeskernels.evidence")
-    level = logger.level
-    # What speaks against the number is marked in the table, not scattered between the bars.
-    logger.setLevel(logging.ERROR)
     try:
         return estimate(model, idata, random_seed=random_seed, progressbar=False, **options)
     except TooFewDraws:
         return None
-    finally:
-        logger.setLevel(level)

@@ -229,8 +229,9 @@ def run_zoo(entries=None, *, draws=None, chains=CHAINS, cores=1, random_seed=1, 
 
 @contextmanager
 def _quiet():
-    """Keep PyMC's remarks out of the table."""
-    loggers = [logging.getLogger(name) for name in ("pymc", "pytensor")]
+    """Keep remarks out of the table; what speaks against an evidence is marked there."""
+    names = ("pymc", "pytensor", "bayeskernels.evidence")
+    loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)

@@ -1,14 +1,11 @@
 """All active sets of six and of eight points, with the moves that the step makes by default."""
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
 
-from bayeskernels.distributions.active_set import log_size_weights
 from bayeskernels.samplers.active_columns import prepare
-from bayeskernels.samplers.active_set_sampler import ActiveSetSampler, _draw_coefficients
+from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
+from bayeskernels.samplers.active_set_updates import draw_coefficients
 from bayeskernels.samplers.probit_response import impute
 from bayeskernels.testing import active_set_masses
 
@@ -22,28 +19,10 @@ def make_problem(n):
     return np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 1.5), positive
 
 
-def posterior_of_sets(gram, positive, max_active, draw_precisions, n_prior):
-    """Prior mass times mean likelihood of every set, the latter by draws of the prior."""
-    n = len(positive)
-    rng = np.random.default_rng(5)
-    log_weights = log_size_weights(n, max_active, 1.0, 1.0)
-    mass = {}
-    for k in range(max_active + 1):
-        for points in map(list, itertools.combinations(range(n), k)):
-            g, eta = draw_precisions(rng, n_prior)
-            f = (rng.standard_normal(n_prior) / np.sqrt(eta))[:, None] + np.zeros(n)
-            if points:
-                factor = np.linalg.cholesky(gram[np.ix_(points, points)])
-                V = np.linalg.solve(factor, gram[points]).T
-                f = f + rng.standard_normal((n_prior, k)) @ V.T / np.sqrt(g)[:, None]
-            likelihood = np.exp(log_ndtr(np.where(positive, f, -f)).sum(axis=1))
-            mass[tuple(points)] = np.exp(log_weights[k]) * likelihood.mean()
-    total = sum(mass.values())
-    return {points: value / total for points, value in mass.items()}
-
-
-def weak_precision(rng, size):
-    return rng.gamma(0.5, 1 / 0.1, size), np.full(size, 100.0)
+def exact_shares(gram, positive, max_active, **options):
+    masses = active_set_masses(gram, positive, max_active, **options)
+    total = sum(masses.values())
+    return {points: mass / total for points, mass in masses.items()}
 
 
 def z_scores(sampler, sweep, exact, rng, n_sweeps):
@@ -72,8 +51,7 @@ def rms(z):
 def test_frequencies_of_all_sets(n, max_active, is_fixed):
     gram, positive = make_problem(n)
     precisions = {"g": 0.7, "eta": 0.5} if is_fixed else {"g": (2.0, 0.05), "eta": (0.5, 0.05)}
-    masses = active_set_masses(gram, positive, max_active, **precisions, size=6)
-    exact = {points: mass / sum(masses.values()) for points, mass in masses.items()}
+    exact = exact_shares(gram, positive, max_active, **precisions, size=6)
     priors = {"g_prior": None, "eta_prior": None} if is_fixed else {}
     sampler = ActiveSetSampler(
         gram.__getitem__, np.diag(gram), positive, max_active, proposals=3, windows=1, **priors
@@ -101,8 +79,8 @@ def test_the_printed_order_fails_where_ours_passes(is_printed):
     X = np.random.default_rng(n).standard_normal((n, 2))
     gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 4)
     positive = np.ones(n, dtype=bool)
-    exact = posterior_of_sets(gram, positive, n, weak_precision, n_prior=400_000)
     shape, rate = prior = (0.5, 0.1)
+    exact = exact_shares(gram, positive, n, g=prior, eta=100.0, size=16)
     sampler = ActiveSetSampler(
         gram.__getitem__,
         np.diag(gram),
@@ -123,7 +101,7 @@ def test_the_printed_order_fails_where_ours_passes(is_printed):
         sampler.g = rng.gamma(shape + 0.5 * len(sampler.z), 1 / (rate + 0.5 * energy))
         prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
         sampler._move(rng)
-        sampler.z = _draw_coefficients(sampler.state, rng)[1:]
+        sampler.z = draw_coefficients(sampler.state, rng)[1:]
 
     sweep = printed_sweep if is_printed else sampler.sweep
     score = rms([z_scores(sampler, sweep, exact, rng, n_sweeps=200_000)])

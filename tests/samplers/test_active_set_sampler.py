@@ -11,9 +11,9 @@ from bayeskernels.samplers.active_columns import prepare
 from bayeskernels.samplers.active_set_moves import BIRTH, WINDOW
 from bayeskernels.samplers.active_set_sampler import (
     ActiveSetSampler,
-    _draw_coefficients,
     move_probabilities,
 )
+from bayeskernels.samplers.active_set_updates import draw_coefficients
 from bayeskernels.samplers.probit_response import (
     impute,
     log_normal_cdf,
@@ -202,7 +202,7 @@ def printed_step(sampler, rng):
     energy = sampler.z @ sampler.z / sampler.g
     sampler.g = rng.gamma(shape + 0.5 * len(sampler.z), 1 / (rate + 0.5 * energy))
     prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
-    sampler.z = _draw_coefficients(sampler.state, rng)[1:]
+    sampler.z = draw_coefficients(sampler.state, rng)[1:]
 
 
 @pytest.mark.parametrize("is_printed", [True, False])
