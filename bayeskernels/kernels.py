@@ -14,10 +14,11 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
+from pytensor.graph.basic import Constant
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
-from pytensor.scalar.basic import Clip
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.scalar.basic import AND, Clip, le
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.type import RandomType
 from scipy.spatial.distance import pdist
 
@@ -235,7 +236,10 @@ class CovarianceKernel(Kernel):
     @cached_property
     def is_random(self):
         """Whether a hyperparameter is a random variable."""
-        return any(isinstance(v.type, RandomType) for v in ancestors([self.symbolic[2]]))
+        X, _, values = self.symbolic
+        # White noise is in the values of points with themselves only.
+        graphs = [values, self.covariance(X)]
+        return any(isinstance(v.type, RandomType) for v in ancestors(graphs))
 
     @cached_property
     def _function(self):
@@ -265,13 +269,32 @@ def numpy_function(inputs, values):
     Clipping, which is in every stationary kernel, has no NumPy function in PyTensor's table and
     would be called number by number; minimum and maximum have.
     """
-    clips = {
-        v: pt.maximum(pt.minimum(v.owner.inputs[0], v.owner.inputs[2]), v.owner.inputs[1])
-        for v in ancestors(values if isinstance(values, list) else [values])
-        if v.owner is not None
-        and isinstance(v.owner.op, Elemwise)
-        and isinstance(v.owner.op.scalar_op, Clip)
-    }
-    values = graph_replace(values, clips, strict=False)
+    variables = list(ancestors(values if isinstance(values, list) else [values]))
+    simpler = {v: without for v in variables if (without := _without_clip(v)) is not None}
+    values = graph_replace(values, simpler, strict=False)
     mode = Mode(linker="py", optimizer="fast_compile")
     return pytensor.function(inputs, values, mode=mode, on_unused_input="ignore")
+
+
+def _without_clip(variable):
+    """What stands for a clipped value, or for the mask of its gradient; None for all others."""
+    if variable.owner is None or not isinstance(variable.owner.op, Elemwise):
+        return None
+    inputs = variable.owner.inputs
+    operation = variable.owner.op.scalar_op
+    if isinstance(operation, Clip):
+        x, lower, upper = inputs
+        return pt.maximum(x if _is_infinite(upper) else pt.minimum(x, upper), lower)
+    if isinstance(operation, AND) and len(inputs) == 2:
+        inside = inputs[1].owner
+        if inside is not None and getattr(inside.op, "scalar_op", None) == le:
+            # Squared distances are clipped to [0, inf]: they are all below the upper bound.
+            return inputs[0] if _is_infinite(inside.inputs[1]) else None
+    return None
+
+
+def _is_infinite(bound):
+    """Whether a bound is none, however its constant was broadcast."""
+    while bound.owner is not None and isinstance(bound.owner.op, DimShuffle):
+        [bound] = bound.owner.inputs
+    return isinstance(bound, Constant) and bool(np.all(bound.data == np.inf))

@@ -18,7 +18,7 @@ from scipy.stats import entropy
 from bayeskernels.class_probability import class_probabilities
 from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.gp.prediction import predict_process
-from bayeskernels.gp.specification import GaussianProcessSpecification
+from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.models.latent_classifier import rest_variances
 from bayeskernels.outputs import fitc_precisions, flip_rates, noise_deviations, output_blocks

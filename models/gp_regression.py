@@ -11,7 +11,7 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.linalg import lapack
 from sklearn.cluster import MiniBatchKMeans
 
-from bayeskernels.gp.specification import GaussianProcessSpecification
+from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.kernels import CovarianceKernel, read_inputs
 from bayeskernels.models.precisions import add_precision, check_precision

@@ -6,18 +6,17 @@ through the kernel to all hyperparameters at once, without a matrix for each of 
 scale for every column costs no more than one. The sparse processes have functions of their own.
 """
 
+from functools import cached_property
+
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 
-from bayeskernels.gp.exact import evidence_and_cotangent
+from bayeskernels.gp.exact_evidence import ExactFunction
 from bayeskernels.gp.hyperparameters import kernel_graph
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp.specification import process_of
 from bayeskernels.gp.vfe_evidence import VfeFunction
+from bayeskernels.gp_specification import process_of
 from bayeskernels.kernels import numpy_function
 
 __all__ = ["EvidenceFunction", "log_evidence"]
@@ -92,9 +91,8 @@ class EvidenceFunction:
                 "bk.gp.log_evidence(model) gives its value."
             )
         values = [model.rvs_to_values[v] for v in chosen]
-        compiled = {None: _exact_function, "VFE": VfeFunction}
-        compile_function = compiled.get(specification.approximation, _whole_graph)
-        self._function = compile_function(model, specification, values)
+        kinds = {None: ExactFunction, "VFE": VfeFunction, "FITC": _WholeGraph}
+        self._function = kinds[specification.approximation](model, specification, values)
         self.model = model
         self.variables = chosen
         self._values = values
@@ -107,6 +105,10 @@ class EvidenceFunction:
         """Value and gradient at an unconstrained point, an array of sum(sizes) numbers."""
         value, *gradients = self._function(*self.split(theta))
         return float(value), np.concatenate([np.ravel(g) for g in gradients])
+
+    def value(self, theta):
+        """The value alone, which is cheaper."""
+        return float(self._function.value(*self.split(theta)))
 
     def split(self, theta):
         """Parts of an unconstrained point, one for each variable in its shape."""
@@ -155,47 +157,31 @@ def _hyperparameters(model, specification):
     kernel = specification.kernel
     graphs = [pt.as_tensor(v) for v in (specification.noise, specification.mean)]
     if kernel.is_random:
-        graphs.append(kernel_graph(kernel, pt.matrix("X"), pt.matrix("Z")))
+        X, Z = pt.matrix("X"), pt.matrix("Z")
+        # White noise is in the values of points with themselves only.
+        graphs += [kernel_graph(kernel, X), kernel_graph(kernel, X, Z)]
     reached = set(ancestors(model.replace_rvs_by_values(graphs)))
     return [v for v in model.free_RVs if model.rvs_to_values[v] in reached]
 
 
-def _exact_function(model, specification, values):
-    """From the parts of an unconstrained point to value and gradients, of the exact process."""
-    kernel = specification.kernel
-    if kernel.is_random:
-        gram = kernel_graph(kernel, pytensor.shared(specification.X, shape=(None, None)))
-    else:
-        gram = pytensor.shared(kernel.gram(specification.X), shape=(None, None))
-    noise, mean = (pt.as_tensor(v) for v in (specification.noise, specification.mean))
-    gram, noise, mean = model.replace_rvs_by_values([gram, noise, mean])
-    targets = pytensor.shared(specification.y) - mean
-    variance = pt.sqr(noise)
-    value, *cotangents = _gaussian_evidence(gram, variance, targets)
-    known = dict(zip((gram, variance, targets), cotangents, strict=True))
-    return numpy_function(values, [value, *pt.grad(None, values, known_grads=known)])
-
-
-def _whole_graph(model, specification, values):
+class _WholeGraph:
     """The same of the log-likelihood in the model's own graph, by PyTensor's gradient."""
-    value = model.logp(vars=[*model.observed_RVs, *model.potentials])
-    return numpy_function(values, [value, *pt.grad(value, values)])
 
+    def __init__(self, model, specification, values):
+        self._values = values
+        self._likelihood = model.logp(vars=[*model.observed_RVs, *model.potentials])
 
-class _GaussianEvidence(Op):
-    """Log density of targets, and its derivatives by Gram matrix, noise variance and targets."""
+    def __call__(self, *point):
+        return self._with_gradients(*point)
 
-    __props__ = ()
+    def value(self, *point):
+        return self._value(*point)
 
-    def make_node(self, gram, variance, targets):
-        inputs = [pt.as_tensor(v) for v in (gram, variance, targets)]
-        return Apply(self, inputs, [pt.dscalar(), pt.dmatrix(), pt.dscalar(), pt.dvector()])
+    @cached_property
+    def _with_gradients(self):
+        gradients = pt.grad(self._likelihood, self._values)
+        return numpy_function(self._values, [self._likelihood, *gradients])
 
-    def perform(self, node, inputs, outputs):
-        value, by_gram, by_targets = evidence_and_cotangent(*inputs)
-        results = (value, by_gram, np.trace(by_gram), by_targets)
-        for storage, result in zip(outputs, results, strict=True):
-            storage[0] = np.asarray(result, dtype=float)
-
-
-_gaussian_evidence = _GaussianEvidence()
+    @cached_property
+    def _value(self):
+        return numpy_function(self._values, self._likelihood)

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-__all__ = ["ExactPosterior", "evidence_and_cotangent"]
+__all__ = ["ExactPosterior", "GaussianEvidence"]
 
 
 class ExactPosterior:
@@ -40,7 +40,8 @@ class ExactPosterior:
     """
 
     def __init__(self, gram, noise_variance, targets):
-        factor, info = _factor(gram, noise_variance)
+        # Fortran order is what LAPACK works in without a copy; the matrix is symmetric.
+        factor, info = _factor_in_place(np.array(gram.T, order="F"), noise_variance)
         if info:
             raise np.linalg.LinAlgError(
                 f"The covariance matrix of the {len(targets)} targets is not positive definite "
@@ -49,7 +50,7 @@ class ExactPosterior:
             )
         self.factor = factor
         self.dual = lapack.dpotrs(factor, targets, lower=1)[0]
-        self.log_evidence = _log_density(factor, targets, self.dual)
+        self.log_evidence = _log_density(factor, targets @ self.dual)
 
     def mean_and_variance(self, cross, variances):
         """Mean and variance of the process at new points, without noise.
@@ -66,54 +67,74 @@ class ExactPosterior:
         return cross.T @ self.dual, np.maximum(variances - explained, 0.0)
 
 
-def evidence_and_cotangent(gram, noise_variance, targets):
-    r"""Log evidence and its derivative with respect to the covariance matrix.
+class GaussianEvidence:
+    r"""Log evidence, and its derivative by the covariance matrix in tiles.
+
+    The derivative is :math:`\tfrac12 (a a^T - C^{-1})`, of which the lecture's
+    :math:`-\tfrac12 \mathrm{Tr}(C^{-1} \partial C) + \tfrac12 t^T C^{-1} \partial C C^{-1} t` is
+    the inner product with :math:`\partial C`. By the targets it is minus the dual coefficients a.
 
     Parameters
     ----------
-    gram : array of shape (n, n)
+    gram : array of shape (n, n), in Fortran order
+        Kernel matrix K, of which only the lower triangle is read. It is overwritten.
     noise_variance : float
     targets : array of shape (n,)
 
-    Returns
-    -------
-    float
+    Attributes
+    ----------
+    value : float
         Minus infinity where the covariance matrix is not positive definite.
-    array of shape (n, n)
-        :math:`\tfrac12 (a a^T - C^{-1})`, of which the lecture's
-        :math:`-\tfrac12 \mathrm{Tr}(C^{-1} \partial C) + \tfrac12 t^T C^{-1} \partial C C^{-1} t`
-        is the inner product with :math:`\partial C`. (Zeros where there is no evidence.)
-    array of shape (n,)
-        Minus the dual coefficients, the derivative with respect to the targets.
+    dual : array of shape (n,)
+        After :meth:`invert`.
     """
-    factor, info = _factor(gram, noise_variance)
-    if info:
-        return -np.inf, np.zeros(gram.shape), np.zeros(len(targets))
-    dual = lapack.dpotrs(factor, targets, lower=1)[0]
-    value = _log_density(factor, targets, dual)
-    inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return value, _cotangent(inverse, dual), -dual
+
+    def __init__(self, gram, noise_variance, targets):
+        self._targets = targets
+        self._matrix, info = _factor_in_place(gram, noise_variance)
+        self.value = -np.inf
+        if not info:
+            solved = lapack.dtrtrs(self._matrix, targets, lower=1)[0]
+            self.value = _log_density(self._matrix, solved @ solved)
+
+    def invert(self):
+        """Make ready for derivatives."""
+        self.dual = lapack.dpotrs(self._matrix, self._targets, lower=1)[0]
+        self._matrix = lapack.dpotri(self._matrix, lower=1, overwrite_c=1)[0]
+
+    def by_noise_variance(self):
+        """Derivative by the variance of the noise: half the trace of that by the matrix."""
+        return 0.5 * float(self.dual @ self.dual - np.trace(self._matrix))
+
+    def cotangent(self, rows, columns):
+        """Derivative by a tile of the lower triangle; one on the diagonal has both its triangles.
+
+        Parameters
+        ----------
+        rows, columns : slice
+        """
+        inverse = self._matrix[rows, columns]
+        if rows == columns:
+            return _symmetric_cotangent(inverse, self.dual[rows])
+        return 0.5 * (np.outer(self.dual[rows], self.dual[columns]) - inverse)
 
 
-def _factor(gram, noise_variance):
-    # Fortran order is what LAPACK works in without a copy; the matrix is symmetric.
-    covariance = np.array(gram.T, order="F")
+def _factor_in_place(covariance, noise_variance):
+    """Cholesky factor of what becomes C, in its lower triangle, and LAPACK's verdict."""
     covariance.flat[:: len(covariance) + 1] += noise_variance
     if not np.isfinite(covariance[0, 0]):
         return covariance, 1
     return lapack.dpotrf(covariance, lower=1, clean=0, overwrite_a=1)
 
 
-def _log_density(factor, targets, dual):
-    return float(
-        -0.5 * targets @ dual
-        - np.log(np.diagonal(factor)).sum()
-        - 0.5 * len(targets) * np.log(2.0 * np.pi)
-    )
+def _log_density(factor, squares):
+    """From the factor of C and t' C^-1 t."""
+    logarithms = np.log(np.diagonal(factor)).sum() + 0.5 * len(factor) * np.log(2.0 * np.pi)
+    return float(-0.5 * squares - logarithms)
 
 
 @numba.njit(cache=True, nogil=True)
-def _cotangent(inverse, dual):
+def _symmetric_cotangent(inverse, dual):
     """Half of dual dual' - inverse, of which only the lower triangle is known."""
     n = len(dual)
     result = np.empty((n, n))

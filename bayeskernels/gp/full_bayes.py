@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
-from bayeskernels.gp.specification import process_of
+from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_count
 from bayeskernels.kernels import numpy_function
 
@@ -87,7 +87,7 @@ def sample_hyperparameters(
         raise ValueError(f"target_accept must lie between 0 and 1, got {target_accept!r}.")
     density = HyperparameterDensity(model)
     seeds = np.random.SeedSequence(random_seed).spawn(2)
-    with few_threads(len(process_of(model).X)), model:
+    with few_threads(process_of(model)), model:
         mode = density.climb(density.initial_point(start))
         highest = density(mode)[0]
         covariance = density.laplace_covariance(mode)

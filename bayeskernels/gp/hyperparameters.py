@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
-from bayeskernels.gp.specification import process_of
+from bayeskernels.gp_specification import process_of
 from bayeskernels.kernels import numpy_function
 
 __all__ = ["ProcessDraws", "kernel_graph"]
@@ -83,9 +83,11 @@ class ProcessDraws:
 def kernel_graph(kernel, X, Z=None, *, diag=False):
     """Kernel values as a graph of full shape: a constant covariance does not look at its inputs."""
     if diag:
-        return kernel.covariance(X, diag=True) + pt.zeros(X.shape[0])
-    columns = X if Z is None else Z
-    return kernel.graph(X, Z) + pt.zeros((X.shape[0], columns.shape[0]))
+        values, full = kernel.covariance(X, diag=True), (X.shape[0],)
+    else:
+        values, full = kernel.graph(X, Z), (X.shape[0], (X if Z is None else Z).shape[0])
+    # Only where it is needed: a matrix of zeros costs as much as one of exponentials.
+    return values + pt.zeros(full) if any(values.type.broadcastable) else values
 
 
 class _ModelFunction:

@@ -104,7 +104,7 @@ class VfeSums:
     def add(self, cross, variances, targets):
         """Gather the sums of one block; arguments as in :class:`LowRankPosterior`."""
         W = whitened(self.factor, cross)
-        self.S += W @ W.T
+        self.S += W @ W.T  # NumPy sees that this is symmetric and computes one half.
         self.a += W @ targets
         self.squares += targets @ targets
         self.trace += variances.sum()
@@ -135,13 +135,17 @@ class VfeSums:
             + 2.0 * (self.a @ b) / v**3
         )
         self._by_trace = -0.5 / v
+        # By kernel values they get an L^-T in front: once here, not for each block. (The L^-1
+        # within W could be had in the same way, but would square the condition number.)
+        both = np.column_stack([2.0 * self._by_S, self._by_a])
+        both = solve_triangular(self.factor, both, lower=True, trans="T")
+        self._times_W, self._times_targets = both[:, :-1], both[:, -1]
         return float(value), float(by_variance)
 
     def cross_cotangent(self, cross, targets):
         """Derivatives with respect to one block's kernel values, own variances and targets."""
         W = whitened(self.factor, cross)
-        by_W = 2.0 * self._by_S @ W + np.outer(self._by_a, targets)
-        by_cross = solve_triangular(self.factor, by_W, lower=True, trans="T", check_finite=False)
+        by_cross = self._times_W @ W + np.outer(self._times_targets, targets)
         by_targets = W.T @ self._by_a + 2.0 * self._by_trace * targets
         return by_cross, np.full(len(targets), self._by_trace), by_targets
 

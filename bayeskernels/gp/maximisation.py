@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp.posteriors import few_threads
-from bayeskernels.gp.specification import process_of
+from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_count
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]
@@ -129,7 +129,7 @@ def maximise_evidence(
     bounds = np.column_stack([points[0] - reach, points[0] + reach])
     results = []
     with (
-        few_threads(len(process_of(model).X)),
+        few_threads(process_of(model)),
         Progress(disable=not progressbar, transient=True) as progress,
     ):
         task = progress.add_task("Maximising the evidence", total=starts)
@@ -152,7 +152,7 @@ def maximise_evidence(
             "a prior that starts at one."
         )
     point = evidence.constrained(best.x)
-    with few_threads(len(process_of(model).X)):
+    with few_threads(process_of(model)):
         table.loc[first, "converged"] |= _is_settled(evidence, best, bounds)
     return EvidenceMaximum(
         point=point,

@@ -10,11 +10,11 @@ from bayeskernels.gp.low_rank import LowRankPosterior
 
 __all__ = ["each_posterior", "few_threads", "row_blocks"]
 
-#: Size of a block of kernel values.
-BLOCK_BYTES = 2**26
+#: Size of a block of kernel values: it stays in the cache of a core.
+BLOCK_BYTES = 2**22
 
 #: Below this number of points one thread is faster than two.
-SMALL = 1000
+SMALL = 2000
 
 
 def each_posterior(model, idata, *, progressbar=True):
@@ -33,16 +33,20 @@ def each_posterior(model, idata, *, progressbar=True):
     draws = ProcessDraws(model, idata)
     several = draws.n_draws > 1
     with (
-        few_threads(len(draws.specification.X)),
+        few_threads(draws.specification),
         Progress(disable=not (progressbar and several), transient=True) as progress,
     ):
         for draw in progress.track(range(draws.n_draws), description="Posteriors by draw"):
             yield PosteriorProcess(draws, draw)
 
 
-def few_threads(n):
-    """Hold BLAS to one thread where matrices are small: several would only wait for each other."""
-    return threadpool_limits(1 if n < SMALL else None, user_api="blas")
+def few_threads(specification):
+    """Hold BLAS to one thread where matrices are small: several would only wait for each other.
+
+    Those of sparse processes are small, however many points there are: they come in blocks.
+    """
+    is_small = specification.approximation is not None or len(specification.X) < SMALL
+    return threadpool_limits(1 if is_small else None, user_api="blas")
 
 
 class PosteriorProcess:

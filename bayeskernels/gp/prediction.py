@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp.specification import process_of
+from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_new_inputs, as_targets
 
 __all__ = ["log_predictive_density", "predict_process"]

@@ -6,8 +6,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import bayeskernels as bk
-from bayeskernels.gp import maximisation
-from bayeskernels.gp.exact import ExactPosterior, evidence_and_cotangent
+from bayeskernels.gp import exact_evidence, maximisation
+from bayeskernels.gp.exact import ExactPosterior, GaussianEvidence
 
 cov = pm.gp.cov
 
@@ -46,7 +46,18 @@ def only_noise(X, y):
     return bk.models.gp_regression(X, y, kernel=lambda A, B: np.exp(-abs(A[:, :1] - B[:, 0])))
 
 
-@pytest.mark.parametrize("build", [ard, matern_with_mean, sum_of_kernels, only_noise])
+def white_noise_in_the_kernel(X, y):
+    with pm.Model() as model:
+        sigma = pm.HalfNormal("sigma", 1)
+        kernel = cov.ExpQuad(3, ls=1.0) + cov.WhiteNoise(sigma)
+        bk.models.gp_regression(X, y, kernel=kernel, noise=0.2)
+    return model
+
+
+BUILDERS = [ard, matern_with_mean, sum_of_kernels, only_noise, white_noise_in_the_kernel]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
 def test_gradient_is_that_of_finite_differences(data, build):
     evidence = bk.gp.EvidenceFunction(build(*data))
     rng = np.random.default_rng(2)
@@ -81,30 +92,67 @@ def test_value_and_gradient_are_the_models_own(data):
     np.testing.assert_allclose(dlogp - numeric, gradient, atol=1e-4)
 
 
+@pytest.mark.parametrize("build", BUILDERS)
+def test_tiles_change_nothing(data, build, monkeypatch):
+    evidence = bk.gp.EvidenceFunction(build(*data))
+    theta = evidence.initial_point() + 0.3
+    value, gradient = evidence(theta)
+    monkeypatch.setattr(exact_evidence, "SMALL", 0)
+    for tile in (1000, 25, 7):
+        monkeypatch.setattr(exact_evidence, "TILE", tile)
+        again, in_tiles = evidence(theta)
+        assert np.isclose(again, value, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(in_tiles, gradient, rtol=1e-9, atol=1e-9)
+        assert np.isclose(evidence.value(theta), value, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 8, 50])
+def test_tiles_cover_the_lower_triangle_once(n, monkeypatch):
+    monkeypatch.setattr(exact_evidence, "TILE", 7)
+    covered = np.zeros((n, n), dtype=int)
+    for rows, columns in exact_evidence.lower_tiles(n):
+        assert covered[rows, columns].shape <= (7, 7)
+        covered[rows, columns] += 1
+    assert (covered[np.tril_indices(n)] == 1).all()
+
+
 def test_derivative_with_respect_to_the_matrix():
     # The lecture's trace formula along a random symmetric direction.
     rng = np.random.default_rng(3)
     A, D = rng.normal(size=(2, 130, 130))
     gram, direction, t = A @ A.T / 130, D + D.T, rng.normal(size=130)
-    value, by_gram, by_targets = evidence_and_cotangent(gram, 0.5, t)
+    evidence = GaussianEvidence(np.array(gram, order="F"), 0.5, t)
+    evidence.invert()
+    everything = slice(0, 130)
+    by_gram = evidence.cotangent(everything, everything)
     C = gram + 0.5 * np.eye(130)
     inverse = np.linalg.inv(C)
     a = inverse @ t
     expected = -0.5 * np.trace(inverse @ direction) + 0.5 * a @ direction @ a
     assert np.isclose((by_gram * direction).sum(), expected)
-    np.testing.assert_allclose(by_gram, by_gram.T, rtol=0, atol=0)
-    np.testing.assert_allclose(by_targets, -a)
+    np.testing.assert_array_equal(by_gram, by_gram.T)
+    assert np.isclose(evidence.by_noise_variance(), np.trace(by_gram))
+    np.testing.assert_allclose(evidence.dual, a)
+    below, before = slice(70, 130), slice(10, 70)
+    np.testing.assert_allclose(evidence.cotangent(below, before), by_gram[below, before])
     exact = ExactPosterior(gram, 0.5, t)
-    assert value == exact.log_evidence
+    assert np.isclose(evidence.value, exact.log_evidence, rtol=0, atol=1e-10)
     np.testing.assert_allclose(exact.dual, a)
 
 
-def test_no_evidence_where_the_matrix_is_indefinite():
-    value, by_gram, _ = evidence_and_cotangent(-np.eye(3), 0.5, np.ones(3))
-    assert value == -np.inf
-    assert (by_gram == 0).all()
+def test_no_evidence_where_the_matrix_is_indefinite(data, monkeypatch):
+    assert GaussianEvidence(-np.eye(3, order="F"), 0.5, np.ones(3)).value == -np.inf
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         ExactPosterior(-np.eye(3), 0.5, np.ones(3))
+    with pm.Model() as model:
+        kernel = cov.Linear(3, c=0.0) * -pm.HalfNormal("scale", 1)
+        bk.models.gp_regression(*data, kernel=kernel, noise=0.01)
+    evidence = bk.gp.EvidenceFunction(model)
+    for small in (512, 0):
+        monkeypatch.setattr(exact_evidence, "SMALL", small)
+        value, gradient = evidence(np.zeros(1))
+        assert value == evidence.value(np.zeros(1)) == -np.inf
+        assert (gradient == 0).all()
 
 
 def test_maximum_is_scikit_learns(data):
