@@ -11,7 +11,9 @@ from bayeskernels.samplers.direct import sample_directions
 from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs
 from bayeskernels.samplers.gaussian_directions import ExpectationPropagation
 from bayeskernels.samplers.grouped_reversible_jump import GroupedReversibleJump
+from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
 from bayeskernels.samplers.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
+from bayeskernels.samplers.laplace_mixture import LaplaceMixture
 from bayeskernels.samplers.permutation_perceptron import PermutationPerceptron, most_used
 from bayeskernels.samplers.power_tempering import PowerTempering
 from bayeskernels.samplers.refractive_billiard import (
@@ -28,7 +30,9 @@ __all__ = [
     "ExpectationPropagation",
     "FlipRateGibbs",
     "GroupedReversibleJump",
+    "IndependenceMetropolis",
     "KernelGibbs",
+    "LaplaceMixture",
     "PermutationPerceptron",
     "PowerTempering",
     "RefractiveBilliard",

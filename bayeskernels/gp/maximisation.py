@@ -45,8 +45,10 @@ class EvidenceMaximum:
         Largest component of the gradient that does not point out of the bounds.
     starts : DataFrame
         One row for each start: ``log_evidence``, ``evaluations``, ``converged``, ``message``.
-    theta : array
+    theta : array of shape (d,)
         The maximum in unconstrained space.
+    ends : array of shape (n_starts, d)
+        Where each start ended, there.
     dims : dict
         Dims of each variable.
     coords : dict
@@ -58,6 +60,7 @@ class EvidenceMaximum:
     gradient_norm: float
     starts: pd.DataFrame = field(repr=False)
     theta: np.ndarray = field(repr=False)
+    ends: np.ndarray | None = field(repr=False, default=None)
     dims: dict = field(repr=False, default_factory=dict)
     coords: dict = field(repr=False, default_factory=dict)
 
@@ -161,6 +164,7 @@ def maximise_evidence(
         gradient_norm=_projected_norm(best, bounds),
         starts=table,
         theta=best.x,
+        ends=np.array([r.x for r in results if np.isfinite(r.fun)]),
         dims={name: model.named_vars_to_dims.get(name) for name in point},
         coords={dim: list(values) for dim, values in model.coords.items() if values is not None},
     )

@@ -37,6 +37,9 @@ METHODS = {
 #: Splits of each set.
 N_SPLITS = 20
 
+#: How what NUTS tells of each split is summed up.
+NUTS_SUMMARIES = {"max_rhat": max, "min_ess": min, "divergences": sum, "modes": max}
+
 
 def run_split(name, *, seed, starts, tune, draws, data_dir=None):
     """Error of one method on one split of one set.
@@ -50,8 +53,8 @@ def run_split(name, *, seed, starts, tune, draws, data_dir=None):
     seed : int
     starts : int
         Starts of all maximisations, the same ones: all scales 1 and noise variance 0.1, then
-        points around it, see :func:`bayeskernels.gp.maximise_evidence`. NUTS begins around the best
-        maximum.
+        points around it, see :func:`bayeskernels.gp.maximise_evidence`. From where they end NUTS
+        looks for modes.
     tune, draws : int
         Steps of tuning and draws of each of two NUTS chains.
     data_dir : path, optional
@@ -60,8 +63,8 @@ def run_split(name, *, seed, starts, tune, draws, data_dir=None):
     -------
     dict
         ``rmse`` and ``log_density`` (mean over test points), both in the units of the set; CPU
-        ``seconds``; sizes; ``log_evidence`` of maximisations, ``max_rhat``, ``min_ess`` (bulk) and
-        ``divergences`` of NUTS.
+        ``seconds``; sizes; ``log_evidence`` of maximisations, ``max_rhat``, ``min_ess`` (bulk),
+        ``divergences`` and number of ``modes`` of NUTS.
     """
     set_name, number, method = name.split("/")
     X, y, X_test, y_test = _split(set_name, int(number), data_dir)
@@ -175,6 +178,7 @@ def _by_nuts(X, y, X_test, y_test, options):
         "max_rhat": float(max(rhat[v].max() for v in rhat.data_vars)),
         "min_ess": float(min(ess[v].min() for v in ess.data_vars)),
         "divergences": int(idata["sample_stats"]["diverging"].sum()),
+        "modes": len(idata["posterior"].attrs["mode_masses"]),
     }
     return mean, density, more
 
@@ -194,8 +198,8 @@ def summarise(records):
         ``rmse`` and ``log_density``, each with ``mean``, ``standard_error`` and, where
         scikit-learn was run on the same splits, ``difference`` and ``difference_error`` (ours less
         theirs, its standard error) and ``no_worse``, whether ours is at most one standard error
-        worse; mean CPU ``seconds``; of NUTS the largest ``max_rhat``, smallest ``min_ess`` and all
-        ``divergences``.
+        worse; mean CPU ``seconds``; of NUTS the largest ``max_rhat``, smallest ``min_ess``, all
+        ``divergences`` and the largest number of ``modes``.
     """
     return {name: _summarise_set(methods) for name, methods in records.items()}
 
@@ -206,7 +210,7 @@ def _summarise_set(methods):
     for method, rows in methods.items():
         summary = {"splits": len(rows)}
         summary["seconds"] = float(np.mean([row["seconds"] for row in rows.values()]))
-        for key, combine in (("max_rhat", max), ("min_ess", min), ("divergences", sum)):
+        for key, combine in NUTS_SUMMARIES.items():
             if all(key in row for row in rows.values()):
                 summary[key] = combine(row[key] for row in rows.values())
         for key, sign in (("rmse", 1.0), ("log_density", -1.0)):
@@ -245,15 +249,15 @@ def _add_arguments(parser):
     parser.add_argument(
         "--starts",
         type=int,
-        default=3,
+        default=10,
         metavar="N",
-        help="the same for ours and theirs, default: 3",
+        help="the same for ours and theirs, default: 10",
     )
     parser.add_argument(
-        "--tune", type=int, default=60, metavar="N", help="NUTS steps of tuning, default: 60"
+        "--tune", type=int, default=100, metavar="N", help="NUTS steps of tuning, default: 100"
     )
     parser.add_argument(
-        "--draws", type=int, default=150, metavar="N", help="NUTS draws per chain, default: 150"
+        "--draws", type=int, default=200, metavar="N", help="NUTS draws per chain, default: 200"
     )
     parser.add_argument("--data-dir", metavar="DIR", help="folder of NAME.npz files")
 

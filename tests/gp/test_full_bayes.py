@@ -1,3 +1,4 @@
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
@@ -5,7 +6,8 @@ from pymc.blocking import DictToArrayBijection
 from pytensor.compile.mode import Mode
 
 import bayeskernels as bk
-from bayeskernels.gp.full_bayes import HyperparameterDensity
+from bayeskernels.gp.hyperparameter_density import HyperparameterDensity
+from bayeskernels.gp.modes import find_modes
 
 cov = pm.gp.cov
 RNG = np.random.default_rng(1)
@@ -49,15 +51,18 @@ def test_density_and_gradient_are_the_models_own(build):
     assert value == pytest.approx(float(model.compile_logp(mode=PLAIN)(own)), abs=1e-7)
     expected = model.compile_dlogp(mode=PLAIN)(own)
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
+    assert density.value(x) == pytest.approx(value, abs=1e-9)
 
 
 def test_mode_and_covariance():
     """Against differences of values; the mode has no gradient."""
     model = bk.models.gp_regression(X, Y)
     density = HyperparameterDensity(model)
-    mode = density.climb(density.initial_point(bk.gp.maximise_evidence(model, random_seed=1)))
+    best = bk.gp.maximise_evidence(model, random_seed=1)
+    found = find_modes(density, [density.initial_point(end) for end in best.ends])[0]
+    mode, covariance = found.x, found.covariance
     assert np.abs(density(mode)[1]).max() < 1e-2
-    covariance = density.laplace_covariance(mode)
+    assert found.log_density == density(mode)[0]
     h = 1e-3 * np.eye(len(mode))
     second = [
         [
@@ -89,6 +94,45 @@ def test_draws_have_names_dims_and_the_same_prediction_call():
         model, best, draws=20, tune=20, chains=2, random_seed=1, **QUIET
     )
     np.testing.assert_array_equal(idata["posterior"]["ls"], again["posterior"]["ls"])
+
+
+def mirrored():
+    """A length scale |theta| with modes at both signs, of which the right one has 0.8 by design."""
+    with pm.Model() as model:
+        theta = pm.Normal("theta", 0.0, 2.0, initval=0.7)
+        pm.Potential("tilt", pm.math.switch(theta > 0, np.log(0.8), np.log(0.2)))
+        kernel = cov.ExpQuad(2, ls=pm.math.abs(theta))
+        bk.models.gp_regression(X, Y, kernel=kernel, noise=0.2)
+    return model
+
+
+def test_jumps_visit_modes_in_proportion_to_their_masses():
+    """Within 4 standard errors of 0.8, of chains that NUTS alone never lets across."""
+    model = mirrored()
+    options = {"draws": 300, "tune": 50, "chains": 4, "random_seed": 1, **QUIET}
+    idata = bk.gp.sample_hyperparameters(model, **options)
+    np.testing.assert_allclose(idata["posterior"].attrs["mode_masses"], [0.8, 0.2], atol=0.01)
+    is_right = idata["posterior"]["theta"] > 0
+    ess = float(az.ess(is_right.astype(float).values))
+    assert ess > 100
+    assert abs(float(is_right.mean()) - 0.8) < 4 * np.sqrt(0.16 / ess)
+    # The heaviest mode has number 0.
+    np.testing.assert_array_equal(idata["sample_stats"]["independence_mode"] == 0, is_right)
+    size = np.abs(idata["posterior"]["theta"])
+    assert abs(float(size.where(is_right).mean() - size.where(~is_right).mean())) < 0.1
+    alone = bk.gp.sample_hyperparameters(model, jumps=0, **options)
+    signs = (alone["posterior"]["theta"] > 0).mean("draw")
+    assert set(signs.values.tolist()) <= {0.0, 1.0}
+
+
+def test_one_mode_needs_no_jumps_and_several_cores_change_nothing():
+    model = bk.models.gp_regression(X, Y)
+    options = {"draws": 15, "tune": 15, "chains": 2, "random_seed": 1, "quiet": True}
+    options["compute_convergence_checks"] = False
+    one, two = (bk.gp.sample_hyperparameters(model, cores=c, **options) for c in (1, 2))
+    assert one["posterior"].attrs["mode_masses"] == [1.0]
+    assert "independence_mode" not in one["sample_stats"]
+    np.testing.assert_array_equal(one["posterior"]["noise"], two["posterior"]["noise"])
 
 
 @pytest.mark.slow
@@ -124,7 +168,7 @@ def test_bad_options_are_refused():
     model = ard()
     with pytest.raises(TypeError, match="step is chosen by sample_hyperparameters"):
         bk.gp.sample_hyperparameters(model, step=None)
-    for name, value in (("chains", 0), ("draws", "many"), ("tune", 2.5)):
+    for name, value in (("chains", 0), ("draws", "many"), ("searches", 2.5), ("jumps", -1)):
         with pytest.raises(ValueError, match=f"{name} must be a whole number"):
             bk.gp.sample_hyperparameters(model, **{name: value})
     with pytest.raises(ValueError, match="target_accept must lie between 0 and 1"):
