@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from _bench import run_parts
+from _gp_bayes import CONTENDERS, slowest
 from _hsgp import fit_and_predict
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -104,6 +105,35 @@ def measure_exact(bench):
             f"n = {n:,}, 8 columns, ARD",
             "the same per evaluation of the optimiser",
             seconds["theirs per evaluation"] / seconds["ours per evaluation"],
+        )
+
+
+def measure_bayes(bench):
+    """All hyperparameters by NUTS, each contender with its own defaults and as many draws.
+
+    CPU seconds are those of the whole call: compiling or looking for modes, tuning, drawing.
+    """
+    n, draws = (100, 100) if bench.quick else (300, 500)
+    X, y = make_problem(n)
+    problem = f"n = {n:,}, 8 columns, ARD"
+    found = {}
+    for name, sample in CONTENDERS.items():
+        bench.say(f"bayes: {problem}: {name}")
+        try:
+            found[name] = slowest(sample, bk.models.gp_regression(X, y, ard=True), draws)
+        except ImportError as error:
+            bench.notes.append(f"{problem}, {name} left out: {error}")
+    our_ess, our_seconds, our_means, our_sds = found.pop("ours")
+    for name, (ess, seconds, means, _) in found.items():
+        error = np.abs(our_means - means) / our_sds
+        bench.add(
+            "bayes",
+            problem,
+            f"ours over {name}, ESS/s of the slowest hyperparameter, whole call",
+            (our_ess / our_seconds) / (ess / seconds),
+            1.0,
+            note=f"{our_ess:.0f} in {our_seconds:.0f} s against {ess:.0f} in {seconds:.0f} s; "
+            f"means of the logarithms differ by at most {error.max():.2f} standard deviations",
         )
 
 
@@ -232,7 +262,7 @@ def peak_gib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-PARTS = {"exact": measure_exact, "sparse": measure_sparse}
+PARTS = {"exact": measure_exact, "bayes": measure_bayes, "sparse": measure_sparse}
 
 if __name__ == "__main__":
     if "--child" in sys.argv:
