@@ -25,6 +25,7 @@ from scipy.spatial.distance import pdist
 from bayeskernels.inputs import as_inputs
 
 __all__ = [
+    "WITHOUT_COMPILER",
     "CallableKernel",
     "CovarianceKernel",
     "GramKernel",
@@ -34,6 +35,9 @@ __all__ = [
     "numpy_function",
     "read_inputs",
 ]
+
+#: PyTensor's mode for graphs that are evaluated a few hundred times.
+WITHOUT_COMPILER = Mode(linker="py", optimizer="fast_compile")
 
 
 def as_kernel(kernel, X, *, bias=0.0):
@@ -272,8 +276,7 @@ def numpy_function(inputs, values):
     variables = list(ancestors(values if isinstance(values, list) else [values]))
     simpler = {v: without for v in variables if (without := _without_clip(v)) is not None}
     values = graph_replace(values, simpler, strict=False)
-    mode = Mode(linker="py", optimizer="fast_compile")
-    return pytensor.function(inputs, values, mode=mode, on_unused_input="ignore")
+    return pytensor.function(inputs, values, mode=WITHOUT_COMPILER, on_unused_input="ignore")
 
 
 def _without_clip(variable):

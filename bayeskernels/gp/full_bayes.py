@@ -33,7 +33,7 @@ def sample_hyperparameters(
     draws=500,
     tune=100,
     chains=4,
-    searches=10,
+    searches=20,
     jumps=2,
     target_accept=0.8,
     random_seed=None,
@@ -60,7 +60,7 @@ def sample_hyperparameters(
         As of ``pm.sample``.
     searches : int
         From how many points to look for modes, where there is no ``start``: the model's initial
-        point, and others around it with a standard deviation of 1 in unconstrained space.
+        point, and draws of the prior (points around the initial one, where it has no draws).
     jumps : int
         Proposals of jumps for each draw where there are several modes, 0 for none.
     target_accept : float
@@ -144,8 +144,12 @@ def sample_hyperparameters(
 
 
 def _points_to_search(density, start, searches, seed):
-    """From where to climb: where the evidence was maximal, or points around the initial one."""
+    """From where to climb: where the evidence was maximal, or draws of the prior."""
     if start is None:
+        [number] = seed.generate_state(1)
+        drawn = density.prior_draws(searches - 1, int(number)) if searches > 1 else []
+        if drawn is not None:
+            return [density.initial_point(), *drawn]
         ends = starting_points(density.evidence, searches, seed)
     else:
         ends = getattr(start, "ends", None)

@@ -3,11 +3,12 @@
 from functools import cached_property
 
 import numpy as np
+import pymc as pm
 from pytensor import grad
 
 from bayeskernels.gp.evidence import EvidenceFunction
 from bayeskernels.gp_specification import process_of
-from bayeskernels.kernels import numpy_function
+from bayeskernels.kernels import WITHOUT_COMPILER, numpy_function
 
 __all__ = ["HyperparameterDensity"]
 
@@ -67,6 +68,21 @@ class HyperparameterDensity:
             x[self._places] = hyperparameters
         return x
 
+    def prior_draws(self, size, seed):
+        """Unconstrained points from the prior, or None where one cannot draw from it (``pm.Flat``).
+
+        Parameters
+        ----------
+        size : int
+        seed : int
+        """
+        graphs = [_unconstrained(v, self.model.rvs_to_transforms[v]) for v in self.model.free_RVs]
+        try:
+            parts = pm.draw(graphs, draws=size, random_seed=seed, mode=WITHOUT_COMPILER)
+        except NotImplementedError:
+            return None
+        return np.column_stack([np.reshape(part, (size, -1)) for part in parts])
+
     def constrained(self, x):
         """Values of the random variables, by name."""
         names = [v.name for v in self.model.free_RVs]
@@ -94,6 +110,10 @@ class HyperparameterDensity:
     def _constrain(self):
         graphs = self.model.replace_rvs_by_values(self.model.free_RVs)
         return numpy_function(self.model.value_vars, graphs)
+
+
+def _unconstrained(variable, transform):
+    return variable if transform is None else transform.forward(variable, *variable.owner.inputs)
 
 
 def _without_targets(model):

@@ -96,6 +96,31 @@ def test_draws_have_names_dims_and_the_same_prediction_call():
     np.testing.assert_array_equal(idata["posterior"]["ls"], again["posterior"]["ls"])
 
 
+def test_prior_draws_are_unconstrained():
+    with pm.Model() as model:
+        ls = pm.LogNormal("ls", [0.0, 3.0], 0.5)
+        bk.models.gp_regression(X, Y, kernel=cov.ExpQuad(2, ls=ls), mean=pm.Normal.dist(2.0, 1.0))
+    density = HyperparameterDensity(model)
+    drawn = density.prior_draws(2000, seed=1)
+    names = [v.name for v in model.value_vars]
+    assert names == ["ls_log__", "noise_log__", "mean"]
+    # Four standard errors; the logarithm of a half-normal has the mean log(s) - 0.635.
+    np.testing.assert_allclose(drawn[:, :2].mean(axis=0), [0.0, 3.0], atol=4 * 0.5 / 2000**0.5)
+    assert abs(drawn[:, 2].mean() - np.log(Y.std()) + 0.635) < 0.2
+    assert abs(drawn[:, 3].mean() - 2.0) < 4 / 2000**0.5
+
+
+def test_priors_without_draws_are_searched_around_the_initial_point():
+    with pm.Model() as model:
+        ls = pm.HalfFlat("ls")
+        bk.models.gp_regression(X, Y, kernel=cov.ExpQuad(2, ls=ls), noise=0.2)
+    assert HyperparameterDensity(model).prior_draws(3, seed=1) is None
+    idata = bk.gp.sample_hyperparameters(
+        model, draws=5, tune=5, chains=1, searches=3, random_seed=1, **QUIET
+    )
+    assert np.isfinite(idata["posterior"]["ls"]).all()
+
+
 def mirrored():
     """A length scale |theta| with modes at both signs, of which the right one has 0.8 by design."""
     with pm.Model() as model:
