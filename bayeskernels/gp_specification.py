@@ -7,7 +7,7 @@ import numpy as np
 from bayeskernels.kernels import Kernel
 from bayeskernels.specification import specification_of
 
-__all__ = ["GaussianProcessSpecification", "process_of"]
+__all__ = ["GaussianProcessSpecification", "process_of", "targets_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +62,12 @@ def process_of(model):
             f"{specification.kind}."
         )
     return specification
+
+
+def targets_of(model):
+    """The term of a process in the log density of its model: observed variable or potential."""
+    prefix = process_of(model).prefix
+    # PyMC's sparse processes put a prefix of their own before the name of the targets.
+    names = {f"{prefix}{before}y" for before in ("", "marginalapprox_loglik_")}
+    [targets] = [v for v in (*model.observed_RVs, *model.potentials) if v.name in names]
+    return targets

@@ -74,7 +74,7 @@ def as_new_inputs(X_new, n_columns):
     return values
 
 
-def as_targets(y, n_points, *, name="y"):
+def as_targets(y, n_points, *, name="y", inputs="X"):
     """Targets of a regression as a float array of shape (m,).
 
     Parameters
@@ -82,8 +82,8 @@ def as_targets(y, n_points, *, name="y"):
     y : array_like of shape (m,)
     n_points : int
         Number of rows of X.
-    name : str
-        What to call the argument in an error.
+    name, inputs : str
+        What to call the argument and X in an error.
     """
     if y is None:
         raise ValueError(f"{name} is needed, an array of {n_points} numbers; got None.")
@@ -92,8 +92,8 @@ def as_targets(y, n_points, *, name="y"):
         values = values.ravel()
     if values.shape != (n_points,):
         raise ValueError(
-            f"{name} must have one number per row of X: expected the shape ({n_points},), "
-            f"got {values.shape}."
+            f"{name} must have one number per row of {inputs}: expected the shape "
+            f"({n_points},), got {values.shape}."
         )
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):

@@ -30,7 +30,7 @@ APPROXIMATIONS = ("VFE", "FITC")
 
 
 def gp_regression(
-    X, y, *, kernel=None, noise=None, mean=0.0, ard=False, inducing=None, approximation="VFE"
+    X, y, *, kernel=None, noise=None, mean=0.0, ard=False, inducing=None, approximation=None
 ):
     r"""Gaussian-process regression with Gaussian noise.
 
@@ -64,8 +64,8 @@ def gp_regression(
     inducing : int or array of shape (m, p), optional
         Use a sparse process with these inducing points, or with so many that are chosen by k-means,
         see the notes. For more than some thousand points.
-    approximation : {"VFE", "FITC"}
-        Which, where there are inducing points.
+    approximation : {"VFE", "FITC"}, optional
+        Which, where there are inducing points; VFE by default.
 
     Returns
     -------
@@ -139,6 +139,8 @@ def gp_regression(
     check_precision("noise", noise)
     _check_mean(mean)
     inducing = _read_inducing(inducing, approximation, X, kernel)
+    if inducing is not None:
+        approximation = approximation or "VFE"
     if not is_default:
         _refuse_indefinite(kernel, X)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
@@ -171,7 +173,7 @@ def gp_regression(
                 kernel=kernel,
                 noise=noise,
                 mean=mean,
-                approximation=None if inducing is None else approximation,
+                approximation=approximation,
                 inducing=inducing,
                 jitter=jitter,
                 prefix=model.name_for("y")[:-1],
@@ -193,11 +195,16 @@ def _add_targets(kernel, X, inputs, noise, mean, observed):
 
 def _read_inducing(inducing, approximation, X, kernel):
     """Inducing points, or None where the process is exact."""
-    if approximation not in APPROXIMATIONS:
+    if approximation is not None and approximation not in APPROXIMATIONS:
         raise ValueError(
             f"approximation must be one of {', '.join(APPROXIMATIONS)}, got {approximation!r}."
         )
     if inducing is None:
+        if approximation is not None:
+            raise ValueError(
+                f"approximation={approximation!r} needs inducing points: give inducing=, a number "
+                "or an array of them."
+            )
         return None
     if kernel is not None and not isinstance(kernel, CovarianceKernel):
         raise ValueError("inducing needs a kernel of pm.gp.cov, or the default one.")

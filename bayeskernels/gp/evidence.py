@@ -1,9 +1,10 @@
 """Log evidence of a Gaussian process as a function of its hyperparameters, with its gradient.
 
 The covariance matrix is factored once for value and gradient. From its derivative with respect to
-the matrix (:func:`bayeskernels.gp.exact.evidence_and_cotangent`) PyTensor's reverse mode goes on
-through the kernel to all hyperparameters at once, without a matrix for each of them: so a length
-scale for every column costs no more than one. The sparse processes have functions of their own.
+the matrix (:class:`bayeskernels.gp.exact.GaussianEvidence`) PyTensor's reverse mode goes on through
+the kernel to all hyperparameters at once, without a matrix for each of them: so a length scale for
+every column costs no more than one. Gaussian kernels and sparse processes have functions of their
+own.
 """
 
 from functools import cached_property
@@ -13,10 +14,11 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 
 from bayeskernels.gp.exact_evidence import ExactFunction
+from bayeskernels.gp.gaussian_kernel import GaussianKernelFunction, parameters_of
 from bayeskernels.gp.hyperparameters import kernel_graph
 from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.gp.vfe_evidence import VfeFunction
-from bayeskernels.gp_specification import process_of
+from bayeskernels.gp_specification import process_of, targets_of
 from bayeskernels.kernels import numpy_function
 
 __all__ = ["EvidenceFunction", "log_evidence"]
@@ -57,6 +59,9 @@ def log_evidence(model, idata=None, *, progressbar=True):
 class EvidenceFunction:
     """Log evidence and its gradient with respect to unconstrained hyperparameters.
 
+    Where the covariance matrix has no Cholesky factor, or numbers are out of range, the value is
+    minus infinity and the gradient zero.
+
     Parameters
     ----------
     model : pm.Model
@@ -87,12 +92,12 @@ class EvidenceFunction:
         chosen = _hyperparameters(model, specification)
         if not chosen:
             raise ValueError(
-                "Nothing is random in this model: there is no evidence to maximise. "
-                "bk.gp.log_evidence(model) gives its value."
+                "Nothing is random in this model: there are no hyperparameters to draw or to "
+                "maximise over. bk.gp.log_evidence(model) gives its evidence, and "
+                "bk.predict(model, None, X_new) predicts."
             )
         values = [model.rvs_to_values[v] for v in chosen]
-        kinds = {None: ExactFunction, "VFE": VfeFunction, "FITC": _WholeGraph}
-        self._function = kinds[specification.approximation](model, specification, values)
+        self._function = _kind(specification)(model, specification, values)
         self.model = model
         self.variables = chosen
         self._values = values
@@ -103,12 +108,16 @@ class EvidenceFunction:
 
     def __call__(self, theta):
         """Value and gradient at an unconstrained point, an array of sum(sizes) numbers."""
-        value, *gradients = self._function(*self.split(theta))
+        found = _where_possible(self._function, self.split(theta))
+        if found is None or not np.isfinite(found[0]):
+            return -np.inf, np.zeros(sum(self.sizes))
+        value, *gradients = found
         return float(value), np.concatenate([np.ravel(g) for g in gradients])
 
     def value(self, theta):
         """The value alone, which is cheaper."""
-        return float(self._function.value(*self.split(theta)))
+        value = _where_possible(self._function.value, self.split(theta))
+        return float(value) if value is not None and np.isfinite(value) else -np.inf
 
     def split(self, theta):
         """Parts of an unconstrained point, one for each variable in its shape."""
@@ -149,6 +158,25 @@ class EvidenceFunction:
         return np.repeat(flags, self.sizes)
 
 
+def _kind(specification):
+    """The function that is the fastest one for a process."""
+    if specification.approximation is not None:
+        return {"VFE": VfeFunction, "FITC": _ModelsGraph}[specification.approximation]
+    kernel = specification.kernel
+    # That of a kernel without random hyperparameters is computed once, by the other one.
+    is_gaussian = kernel.is_random and parameters_of(kernel) is not None
+    return GaussianKernelFunction if is_gaussian else ExactFunction
+
+
+def _where_possible(function, parts):
+    """What a function of the parts returns, or None where a matrix has no Cholesky factor."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            return function(*parts)
+        except np.linalg.LinAlgError:
+            return None
+
+
 def _hyperparameters(model, specification):
     """Free variables on whose values the evidence depends.
 
@@ -164,12 +192,12 @@ def _hyperparameters(model, specification):
     return [v for v in model.free_RVs if model.rvs_to_values[v] in reached]
 
 
-class _WholeGraph:
-    """The same of the log-likelihood in the model's own graph, by PyTensor's gradient."""
+class _ModelsGraph:
+    """The same from the model's own graph of the targets' log density, by PyTensor's gradient."""
 
     def __init__(self, model, specification, values):
         self._values = values
-        self._likelihood = model.logp(vars=[*model.observed_RVs, *model.potentials])
+        self._likelihood = model.logp(vars=[targets_of(model)])
 
     def __call__(self, *point):
         return self._with_gradients(*point)

@@ -25,6 +25,9 @@ __all__ = ["sample_hyperparameters"]
 #: A chain does not start where the log density is so much lower than at the mode.
 FAR = 1000.0
 
+#: Ends of maximisations that differ by less than this are one.
+CLOSE = 1e-2
+
 
 def sample_hyperparameters(
     model,
@@ -155,7 +158,17 @@ def _points_to_search(density, start, searches, seed):
         ends = getattr(start, "ends", None)
         if np.ndim(ends) != 2 or np.shape(ends)[1] != sum(density.evidence.sizes):
             raise ValueError("start must be what bk.gp.maximise_evidence returned for this model.")
+        ends = _distinct(ends)
     return [density.initial_point(end) for end in ends]
+
+
+def _distinct(points):
+    """Points without those that are next to an earlier one: both would climb to the same mode."""
+    kept = []
+    for point in points:
+        if not any(np.allclose(point, other, rtol=CLOSE, atol=CLOSE) for other in kept):
+            kept.append(point)
+    return kept
 
 
 def _pulled_in(density, x, modes):

@@ -7,7 +7,7 @@ import pymc as pm
 from pytensor import grad
 
 from bayeskernels.gp.evidence import EvidenceFunction
-from bayeskernels.gp_specification import process_of
+from bayeskernels.gp_specification import targets_of
 from bayeskernels.kernels import WITHOUT_COMPILER, numpy_function
 
 __all__ = ["HyperparameterDensity"]
@@ -94,7 +94,9 @@ class HyperparameterDensity:
 
     @cached_property
     def _others(self):
-        return self.model.logp(vars=_without_targets(self.model))
+        model, targets = self.model, targets_of(self.model)
+        terms = (*model.basic_RVs, *model.potentials)
+        return model.logp(vars=[v for v in terms if v is not targets])
 
     @cached_property
     def _rest(self):
@@ -114,13 +116,3 @@ class HyperparameterDensity:
 
 def _unconstrained(variable, transform):
     return variable if transform is None else transform.forward(variable, *variable.owner.inputs)
-
-
-def _without_targets(model):
-    """All that has a log density, but for the targets of the process."""
-    specification = process_of(model)
-    if specification.approximation == "FITC":
-        return model.free_RVs  # Its evidence is compiled with all other terms of the model.
-    # PyMC's sparse processes put a prefix of their own before the name of the targets.
-    names = {f"{specification.prefix}{before}y" for before in ("", "marginalapprox_loglik_")}
-    return [v for v in (*model.basic_RVs, *model.potentials) if v.name not in names]

@@ -81,13 +81,18 @@ class ProcessDraws:
 
 
 def kernel_graph(kernel, X, Z=None, *, diag=False):
-    """Kernel values as a graph of full shape: a constant covariance does not look at its inputs."""
+    """Kernel values as a graph of full shape and precision.
+
+    A constant covariance does not look at its inputs, and the diagonal of a stationary one, all
+    ones, may come in single precision.
+    """
     if diag:
         values, full = kernel.covariance(X, diag=True), (X.shape[0],)
     else:
         values, full = kernel.graph(X, Z), (X.shape[0], (X if Z is None else Z).shape[0])
     # Only where it is needed: a matrix of zeros costs as much as one of exponentials.
-    return values + pt.zeros(full) if any(values.type.broadcastable) else values
+    values = values + pt.zeros(full) if any(values.type.broadcastable) else values
+    return pt.cast(values, "float64")
 
 
 class _ModelFunction:

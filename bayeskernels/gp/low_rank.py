@@ -13,9 +13,26 @@ them, so they are visited in blocks and no n x m matrix is ever whole in memory.
 """
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 __all__ = ["LowRankPosterior", "VfeSums", "whitened"]
+
+# What matrices are called in errors.
+GRAM = "kernel matrix of the inducing points"
+INNER = "precision matrix of the inducing values"
+
+
+def _cholesky(matrix, what):
+    """Lower factor of a matrix, called ``what`` where it has none."""
+    info = 1
+    if np.isfinite(matrix).all():
+        factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
+    if info:
+        raise np.linalg.LinAlgError(
+            f"The {what} is not positive definite: the kernel is not positive semidefinite, its "
+            "values are out of range, or the noise too small for them."
+        )
+    return factor
 
 
 def whitened(factor, cross):
@@ -44,7 +61,7 @@ class LowRankPosterior:
 
     def __init__(self, gram, blocks, noise_variance, approximation):
         m = len(gram)
-        self.factor = cholesky(gram, lower=True)
+        self.factor = _cholesky(gram, GRAM)
         inner, right = np.eye(m), np.zeros(m)
         log_scales = quadratic = lost = n = 0.0
         for cross, variances, targets in blocks:
@@ -61,7 +78,7 @@ class LowRankPosterior:
             log_scales += np.log(scales).sum()
             quadratic += targets @ (targets / scales)
             n += len(targets)
-        self.inner_factor = cholesky(inner, lower=True)
+        self.inner_factor = _cholesky(inner, INNER)
         self.right = solve_triangular(self.inner_factor, right, lower=True)
         self.weights = solve_triangular(self.inner_factor, self.right, lower=True, trans="T")
         self.log_evidence = float(
@@ -95,7 +112,7 @@ class VfeSums:
     """
 
     def __init__(self, gram):
-        self.factor = cholesky(gram, lower=True)
+        self.factor = _cholesky(gram, GRAM)
         self.S = np.zeros(gram.shape)
         self.a = np.zeros(len(gram))
         self.squares = self.trace = 0.0
@@ -112,9 +129,10 @@ class VfeSums:
 
     def solve(self, noise_variance):
         """The bound, and its derivative with respect to the noise variance."""
-        m, v = len(self.a), noise_variance
+        # A NumPy float overflows to infinity, where one of Python raises.
+        m, v = len(self.a), np.float64(noise_variance)
         B = np.eye(m) + self.S / v
-        factor = cholesky(B, lower=True)
+        factor = _cholesky(B, INNER)
         inverse = solve_triangular(factor, np.eye(m), lower=True)
         inverse = inverse.T @ inverse
         b = inverse @ self.a

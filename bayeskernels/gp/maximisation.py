@@ -1,5 +1,6 @@
 """Type-II maximum likelihood: the hyperparameters at which the evidence is largest."""
 
+import logging
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,8 @@ from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_count
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]
+
+_log = logging.getLogger(__name__)
 
 #: A transformed hyperparameter stays within this distance of where it starts: factors of 1e5.
 REACH = np.log(1e5)
@@ -43,6 +46,11 @@ class EvidenceMaximum:
         in log evidence. Whether others came to the same maximum is for ``starts`` to tell.
     gradient_norm : float
         Largest component of the gradient that does not point out of the bounds.
+    at_bounds : tuple of str
+        Hyperparameters that lie at the bounds of the search, a factor of 1e5 from where it starts:
+        the evidence may grow beyond. A length scale of a column without influence does no harm
+        there; a noise or an amplitude tells that targets are far from the prior mean, or fitted
+        without any noise.
     starts : DataFrame
         One row for each start: ``log_evidence``, ``evaluations``, ``converged``, ``message``.
     theta : array of shape (d,)
@@ -61,6 +69,7 @@ class EvidenceMaximum:
     starts: pd.DataFrame = field(repr=False)
     theta: np.ndarray = field(repr=False)
     ends: np.ndarray | None = field(repr=False, default=None)
+    at_bounds: tuple = ()
     dims: dict = field(repr=False, default_factory=dict)
     coords: dict = field(repr=False, default_factory=dict)
 
@@ -155,6 +164,13 @@ def maximise_evidence(
             "a prior that starts at one."
         )
     point = evidence.constrained(best.x)
+    at_bounds = _names_of(evidence, (best.x <= bounds[:, 0]) | (best.x >= bounds[:, 1]))
+    if at_bounds:
+        _log.warning(
+            "The evidence is largest at the bounds of the search: %s. It may grow beyond; is the "
+            "mean of the targets far from the mean of the process?",
+            ", ".join(at_bounds),
+        )
     with few_threads(process_of(model)):
         table.loc[first, "converged"] |= _is_settled(evidence, best, bounds)
     return EvidenceMaximum(
@@ -165,9 +181,19 @@ def maximise_evidence(
         starts=table,
         theta=best.x,
         ends=np.array([r.x for r in results if np.isfinite(r.fun)]),
+        at_bounds=at_bounds,
         dims={name: model.named_vars_to_dims.get(name) for name in point},
         coords={dim: list(values) for dim, values in model.coords.items() if values is not None},
     )
+
+
+def _names_of(evidence, chosen):
+    """Names of hyperparameters, with a number in brackets where they are many of one name."""
+    names = []
+    for variable, size in zip(evidence.variables, evidence.sizes, strict=True):
+        several = variable.ndim > 0
+        names += [f"{variable.name}[{k}]" if several else variable.name for k in range(size)]
+    return tuple(name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen)
 
 
 def starting_points(evidence, starts, random_seed):

@@ -78,8 +78,14 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
     >>> bk.gp.log_predictive_density(model, None, [[0.5]], [np.sin(3.0)]).round(2)
     array([1.25])
     """
-    X_new = as_new_inputs(X_new, process_of(model).X.shape[1])
-    y_new = as_targets(y_new, len(X_new), name="y_new")
+    specification = process_of(model)
+    if specification.kernel.is_precomputed:
+        raise ValueError(
+            "A Gram matrix as kernel does not know the variance at new points, so there is no "
+            "predictive density. Give gp_regression a covariance function or k(X, Z)."
+        )
+    X_new = as_new_inputs(X_new, specification.X.shape[1])
+    y_new = as_targets(y_new, len(X_new), name="y_new", inputs="X_new")
     terms = []
     for process in each_posterior(model, idata, progressbar=progressbar):
         mean, variance = process(X_new)

@@ -8,6 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 import bayeskernels as bk
 from bayeskernels.gp import exact_evidence, maximisation
 from bayeskernels.gp.exact import ExactPosterior, GaussianEvidence
+from bayeskernels.gp.gaussian_kernel import GaussianKernelFunction, parameters_of
+from bayeskernels.kernels import CovarianceKernel
 
 cov = pm.gp.cov
 
@@ -21,6 +23,14 @@ def data():
 
 def ard(X, y):
     return bk.models.gp_regression(X, y, ard=True)
+
+
+def one_width_of_some_columns(X, y):
+    with pm.Model() as model:
+        ls, a = pm.LogNormal("ls", 0, 1), pm.HalfNormal("a", 1)
+        kernel = a * cov.ExpQuad(3, ls=ls, active_dims=[0, 2]) * 2.0
+        bk.models.gp_regression(X, y, kernel=kernel, mean=pm.Normal.dist(0, 1), noise=0.3)
+    return model
 
 
 def matern_with_mean(X, y):
@@ -54,7 +64,14 @@ def white_noise_in_the_kernel(X, y):
     return model
 
 
-BUILDERS = [ard, matern_with_mean, sum_of_kernels, only_noise, white_noise_in_the_kernel]
+BUILDERS = [
+    ard,
+    one_width_of_some_columns,
+    matern_with_mean,
+    sum_of_kernels,
+    only_noise,
+    white_noise_in_the_kernel,
+]
 
 
 @pytest.mark.parametrize("build", BUILDERS)
@@ -92,7 +109,48 @@ def test_value_and_gradient_are_the_models_own(data):
     np.testing.assert_allclose(dlogp - numeric, gradient, atol=1e-4)
 
 
-@pytest.mark.parametrize("build", BUILDERS)
+@pytest.mark.parametrize("build", [ard, one_width_of_some_columns])
+def test_gaussian_kernel_in_two_passes_changes_nothing(data, build, monkeypatch):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(5.0, 1.0, size=(150, 3)), rng.normal(size=150)  # several tiles
+    model = build(X, y)
+    fast = bk.gp.EvidenceFunction(model)
+    assert isinstance(fast._function, GaussianKernelFunction)
+    monkeypatch.setattr(bk.gp.evidence, "parameters_of", lambda kernel: None)
+    general = bk.gp.EvidenceFunction(model)
+    assert not isinstance(general._function, GaussianKernelFunction)
+    for _ in range(3):
+        theta = fast.initial_point() + 0.5 * rng.normal(size=sum(fast.sizes))
+        value, gradient = fast(theta)
+        expected, by_graph = general(theta)
+        assert np.isclose(value, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(gradient, by_graph, rtol=1e-9, atol=1e-9)
+        assert np.isclose(fast.value(theta), value, rtol=0, atol=1e-10)
+
+
+def test_what_counts_as_a_gaussian_kernel(data):
+    X, y = data
+    with pm.Model():
+        ls = pm.LogNormal("ls", 0, 1)
+        gaussian = cov.ExpQuad(3, ls=ls)
+        yes = [gaussian, 2.0 * gaussian, gaussian * np.float64(2.0) * ls]
+        no = [
+            gaussian + 1.0,
+            gaussian**2,
+            gaussian * gaussian,
+            gaussian * cov.Matern32(3, ls=ls),
+            cov.Matern52(3, ls=ls),
+            gaussian * np.eye(50),
+            pm.gp.cov.WhiteNoise(ls),
+        ]
+        for kernel, expected in [(k, True) for k in yes] + [(k, False) for k in no]:
+            found = parameters_of(CovarianceKernel(kernel, 3))
+            assert (found is not None) == expected, kernel
+    fixed = bk.models.gp_regression(X, y, kernel=cov.ExpQuad(3, ls=1.0))
+    assert isinstance(bk.gp.EvidenceFunction(fixed)._function, exact_evidence.ExactFunction)
+
+
+@pytest.mark.parametrize("build", BUILDERS[2:])
 def test_tiles_change_nothing(data, build, monkeypatch):
     evidence = bk.gp.EvidenceFunction(build(*data))
     theta = evidence.initial_point() + 0.3
@@ -153,6 +211,51 @@ def test_no_evidence_where_the_matrix_is_indefinite(data, monkeypatch):
         value, gradient = evidence(np.zeros(1))
         assert value == evidence.value(np.zeros(1)) == -np.inf
         assert (gradient == 0).all()
+
+
+@pytest.mark.parametrize("approximation", [None, "VFE", "FITC"])
+def test_no_evidence_out_of_range(data, approximation):
+    inducing = None if approximation is None else 5
+    model = bk.models.gp_regression(*data, inducing=inducing, approximation=approximation)
+    evidence = bk.gp.EvidenceFunction(model)
+    for theta in (np.full(3, 800.0), np.full(3, -800.0), np.array([800.0, 0.0, 0.0])):
+        value, gradient = evidence(theta)
+        assert value == evidence.value(theta) == -np.inf
+        assert (gradient == 0).all()
+
+
+def test_best_of_the_starts_is_returned(data, monkeypatch):
+    """The second of three points is the highest, and nothing climbs."""
+    model = ard(*data)
+    evidence = bk.gp.EvidenceFunction(model)
+    good = bk.gp.maximise_evidence(model, starts=1, progressbar=False).theta
+    points = np.array([good + 0.5, good, good - 0.7])
+    monkeypatch.setattr(maximisation, "starting_points", lambda *_: points)
+    best = bk.gp.maximise_evidence(model, starts=3, max_evaluations=1, progressbar=False)
+    assert best.starts["log_evidence"].argmax() == 1
+    assert best.log_evidence == best.starts["log_evidence"].max()
+    assert np.isclose(evidence.value(best.theta), best.log_evidence)
+    assert best.ends.shape == (3, 5)
+
+
+def test_maximum_at_the_bounds_is_pointed_out(caplog):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=(40, 1))
+    far = 1e6 + np.sin(6 * x[:, 0]) + 0.1 * rng.normal(size=40)
+    best = bk.gp.maximise_evidence(bk.models.gp_regression(x, far), progressbar=False)
+    assert "noise" in best.at_bounds
+    assert "at the bounds of the search: " in caplog.text
+    assert "at_bounds=" in repr(best)
+    caplog.clear()
+    best = bk.gp.maximise_evidence(bk.models.gp_regression(x, far - 1e6), progressbar=False)
+    assert best.at_bounds == ()
+    assert not caplog.records
+
+
+def test_names_of_hyperparameters_at_the_bounds(data):
+    evidence = bk.gp.EvidenceFunction(ard(*data))
+    names = maximisation._names_of(evidence, np.array([True, False, False, True, False]))
+    assert names == ("amplitude", "ls[2]")
 
 
 def test_maximum_is_scikit_learns(data):

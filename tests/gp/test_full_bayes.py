@@ -2,10 +2,13 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 from pymc.blocking import DictToArrayBijection
 from pytensor.compile.mode import Mode
 
 import bayeskernels as bk
+from bayeskernels.gp import modes
+from bayeskernels.gp.full_bayes import _distinct, _pulled_in
 from bayeskernels.gp.hyperparameter_density import HyperparameterDensity
 from bayeskernels.gp.modes import find_modes
 
@@ -34,8 +37,15 @@ def hierarchy_with_another_likelihood():
 
 
 def sparse(approximation):
-    inducing = X[::5]
-    return lambda: bk.models.gp_regression(X, Y, inducing=inducing, approximation=approximation)
+    """With another likelihood, which is a part of the density but not of the evidence."""
+
+    def build():
+        with pm.Model() as model:
+            pm.Normal("other", pm.Normal("m"), 1.0, observed=2.0)
+            bk.models.gp_regression(X, Y, inducing=X[::5], approximation=approximation)
+        return model
+
+    return build
 
 
 @pytest.mark.parametrize(
@@ -148,6 +158,35 @@ def test_jumps_visit_modes_in_proportion_to_their_masses():
     alone = bk.gp.sample_hyperparameters(model, jumps=0, **options)
     signs = (alone["posterior"]["theta"] > 0).mean("draw")
     assert set(signs.values.tolist()) <= {0.0, 1.0}
+
+
+def test_chains_start_in_all_modes_that_matter(monkeypatch):
+    """Of 40 chains those in the mode of 0.2 are between 2 and 20, but for one time in 1,000."""
+    started = []
+
+    def no_sampling(*args, initvals, **options):
+        started.extend(float(point["theta"]) for point in initvals)
+        return xr.DataTree.from_dict({"posterior": xr.Dataset()})
+
+    monkeypatch.setattr(pm, "sample", no_sampling)
+    bk.gp.sample_hyperparameters(mirrored(), chains=40, random_seed=1, quiet=True)
+    assert 2 <= sum(theta < 0 for theta in started) <= 20
+
+
+def test_starts_without_density_are_pulled_towards_a_mode():
+    mode = modes.Mode(np.zeros(1), 0.0, np.eye(1), 0.0)
+
+    class Density:
+        def value(self, x):
+            return 0.0 if abs(x[0]) < 1.0 else np.nan
+
+    assert _pulled_in(Density(), np.array([0.7]), [mode])[0] == 0.7
+    assert _pulled_in(Density(), np.array([6.0]), [mode])[0] == 0.75
+
+
+def test_ends_at_one_maximum_are_searched_from_once():
+    points = np.array([[0.0, 1.0], [0.003, 1.002], [0.0, 2.0]])
+    np.testing.assert_array_equal(_distinct(points), points[[0, 2]])
 
 
 def test_one_mode_needs_no_jumps_and_several_cores_change_nothing():

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,12 @@ def test_modes_masses_and_order():
         assert np.isclose(mode.log_mass, HEIGHTS[k] - 0.5 * np.log(determinant), atol=1e-3)
         assert np.isclose(mode.log_density, HEIGHTS[k], atol=1e-6)
     assert np.isclose(first.distance(first.x + np.array([1.0, 0.0])), np.sqrt(2.0), atol=1e-3)
+
+
+def test_light_modes_are_kept_and_negligible_ones_are_not(monkeypatch):
+    for height, count in ((-7.0, 3), (-13.0, 2)):
+        monkeypatch.setattr(sys.modules[__name__], "HEIGHTS", np.array([0.0, 0.5, height]))
+        assert len(find_modes(three_hills, POINTS)) == count
 
 
 def test_points_without_density_are_left_out():

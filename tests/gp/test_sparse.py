@@ -4,6 +4,7 @@ import pytest
 
 import bayeskernels as bk
 from bayeskernels.gp import posteriors
+from bayeskernels.gp.low_rank import LowRankPosterior
 from bayeskernels.kernels import numpy_function
 
 cov = pm.gp.cov
@@ -82,6 +83,59 @@ def random_model(data, approximation):
 
 
 @pytest.mark.parametrize("approximation", ["VFE", "FITC"])
+@pytest.mark.parametrize("times", [1.0, 2.0])
+def test_kernels_without_amplitude(data, approximation, times):
+    """Their diagonal is a constant, which PyMC gives in single precision."""
+    with pm.Model() as model:
+        kernel = cov.Matern52(2, ls=pm.LogNormal("ls", 0, 1, shape=2))
+        kernel = kernel if times == 1.0 else times * kernel + cov.ExpQuad(2, ls=1.0)
+        options = {"inducing": data[0][:12] + 0.01, "approximation": approximation}
+        bk.models.gp_regression(*data, kernel=kernel, noise=0.3, **options)
+    evidence = bk.gp.EvidenceFunction(model)
+    theta = np.array([0.3, -0.2])
+    _, gradient = evidence(theta)
+    steps = 1e-5 * np.eye(2)
+    differences = [(evidence(theta + h)[0] - evidence(theta - h)[0]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("approximation", ["VFE", "FITC"])
+def test_evidence_is_that_of_the_process_alone(data, approximation):
+    """Another likelihood in the model, on a length scale or on something else, is none of it."""
+    with pm.Model() as model:
+        ls = pm.LogNormal("ls", 0, 1)
+        pm.Normal("weighed", ls, 0.01, observed=5.0)
+        pm.Poisson("counted", pm.Gamma("rate", 2, 1), observed=[3, 4])
+        options = {"inducing": data[0][:12] + 0.01, "approximation": approximation}
+        bk.models.gp_regression(*data, kernel=cov.ExpQuad(2, ls=ls), **options)
+    best = bk.gp.maximise_evidence(model, starts=1, progressbar=False)
+    assert sorted(best.point) == ["ls", "noise"]
+    assert np.isclose(bk.gp.log_evidence(model, best), best.log_evidence, rtol=0, atol=1e-8)
+    assert abs(best.point["ls"] - 5.0) > 1.0
+
+
+@pytest.mark.parametrize("targets", ["line", "noise", "offset"])
+def test_bound_is_maximised_where_matrices_lose_their_factors(targets):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (200, 1))
+    noise = rng.normal(size=200)
+    y = {"line": 3 + X[:, 0] + 0.01 * noise, "noise": noise, "offset": 10 + np.sin(8 * X[:, 0])}
+    model = bk.models.gp_regression(X, y[targets], inducing=50)
+    best = bk.gp.maximise_evidence(model, starts=10, random_seed=1, progressbar=False)
+    assert np.isfinite(best.log_evidence)
+    # Matrices are so ill-conditioned that two orders of operations differ by 4e-4.
+    assert np.isclose(bk.gp.log_evidence(model, best), best.log_evidence, rtol=0, atol=1e-2)
+
+
+def test_matrices_without_a_factor_are_named(data):
+    model = fixed(data, inducing=data[0][:5])
+    specification = bk.specification_of(model)
+    with pytest.raises(np.linalg.LinAlgError, match="kernel matrix of the inducing points"):
+        LowRankPosterior(-np.eye(5), [], 0.1, "VFE")
+    assert specification.approximation == "VFE"
+
+
+@pytest.mark.parametrize("approximation", ["VFE", "FITC"])
 @pytest.mark.usefixtures("small_blocks")
 def test_gradient_is_that_of_finite_differences(data, approximation):
     evidence = bk.gp.EvidenceFunction(random_model(data, approximation))
@@ -109,10 +163,13 @@ def test_type_two_maximum_of_a_sparse_process_is_near_the_exact_one(data):
 
 def test_inducing_points_are_chosen_among_the_inputs(data):
     X, y = data
+    X = X * [1.0, 1000.0]  # columns of very different scales
     points = bk.specification_of(bk.models.gp_regression(X, y, inducing=15)).inducing
     assert points.shape == (15, 2)
     assert (points >= X.min(axis=0)).all()
     assert (points <= X.max(axis=0)).all()
+    # They cover both columns: neither is left to chance because its numbers are small.
+    assert (np.ptp(points, axis=0) > 0.6 * np.ptp(X, axis=0)).all()
     repeated = bk.models.gp_regression(np.tile(X[:5], (3, 1)), np.tile(y[:5], 3), inducing=10)
     assert len(bk.specification_of(repeated).inducing) == 5
 
@@ -126,6 +183,7 @@ def test_inducing_points_are_chosen_among_the_inputs(data):
         ({"inducing": [[0.0, np.nan]]}, "inducing has NaN"),
         ({"inducing": [[0.0]]}, "inducing has 1 columns, X has 2"),
         ({"inducing": 5, "approximation": "DTC"}, "approximation must be one of VFE, FITC"),
+        ({"approximation": "FITC"}, "approximation='FITC' needs inducing points"),
         ({"inducing": 5, "kernel": lambda A, B: A @ B.T}, r"needs a kernel of pm\.gp\.cov"),
     ],
 )

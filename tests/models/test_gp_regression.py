@@ -150,6 +150,35 @@ def test_default_kernel_has_priors_and_dims():
     assert one["ls"].ndim == 0
 
 
+@pytest.mark.parametrize("ard", [False, True])
+def test_default_priors_are_those_of_the_docstring(ard):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 2)) * [1.0, 30.0]
+    y = 5.0 * rng.normal(size=40)
+    s, s_x = np.sqrt(np.mean(y**2)), X.std(axis=0)
+    model = bk.models.gp_regression(X, y, ard=ard)
+    median = (s_x if ard else np.sqrt(np.mean(s_x**2))) * np.sqrt(2)
+    ls = np.array([0.7, 12.0]) if ard else np.array(3.0)
+    point = {"amplitude_log__": np.log(4.0), "ls_log__": np.log(ls), "noise_log__": np.log(1.5)}
+    logp = model.compile_logp(vars=model.free_RVs, jacobian=False, mode="FAST_COMPILE")
+    expected = (
+        stats.halfnorm(scale=2 * s).logpdf(4.0)
+        + stats.halfnorm(scale=s).logpdf(1.5)
+        + stats.lognorm(1.0, scale=median).logpdf(ls).sum()
+    )
+    assert np.isclose(logp(point), expected)
+
+
+def test_no_predictive_density_from_a_gram_matrix():
+    X, y = sinusoid(6)
+    model = bk.models.gp_regression(None, y, kernel=X @ X.T + np.eye(6), noise=0.1)
+    with pytest.raises(ValueError, match="does not know the variance at new points"):
+        bk.gp.log_predictive_density(model, None, np.eye(6), y)
+    model = bk.models.gp_regression(X, y, kernel=cov.ExpQuad(1, ls=0.2), noise=0.1)
+    with pytest.raises(ValueError, match="y_new must have one number per row of X_new"):
+        bk.gp.log_predictive_density(model, None, X, y[:3])
+
+
 def test_prediction_averages_over_draws_by_total_variance():
     X, y = sinusoid(20)
     X_new = np.array([[0.2], [1.5]])
