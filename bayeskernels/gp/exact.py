@@ -85,26 +85,29 @@ class GaussianEvidence:
     ----------
     value : float
         Minus infinity where the covariance matrix is not positive definite.
+    matrix : array of shape (n, n)
+        The memory of ``gram``: its lower triangle has the Cholesky factor of C, after
+        :meth:`invert` the inverse. The upper one is left as it was.
     dual : array of shape (n,)
         After :meth:`invert`.
     """
 
     def __init__(self, gram, noise_variance, targets):
         self._targets = targets
-        self._matrix, info = _factor_in_place(gram, noise_variance)
+        self.matrix, info = _factor_in_place(gram, noise_variance)
         self.value = -np.inf
         if not info:
-            solved = lapack.dtrtrs(self._matrix, targets, lower=1)[0]
-            self.value = _log_density(self._matrix, solved @ solved)
+            solved = lapack.dtrtrs(self.matrix, targets, lower=1)[0]
+            self.value = _log_density(self.matrix, solved @ solved)
 
     def invert(self):
         """Make ready for derivatives."""
-        self.dual = lapack.dpotrs(self._matrix, self._targets, lower=1)[0]
-        self._matrix = lapack.dpotri(self._matrix, lower=1, overwrite_c=1)[0]
+        self.dual = lapack.dpotrs(self.matrix, self._targets, lower=1)[0]
+        self.matrix = lapack.dpotri(self.matrix, lower=1, overwrite_c=1)[0]
 
     def by_noise_variance(self):
         """Derivative by the variance of the noise: half the trace of that by the matrix."""
-        return 0.5 * float(self.dual @ self.dual - np.trace(self._matrix))
+        return 0.5 * float(self.dual @ self.dual - np.trace(self.matrix))
 
     def cotangent(self, rows, columns):
         """Derivative by a tile of the lower triangle; one on the diagonal has both its triangles.
@@ -113,7 +116,7 @@ class GaussianEvidence:
         ----------
         rows, columns : slice
         """
-        inverse = self._matrix[rows, columns]
+        inverse = self.matrix[rows, columns]
         if rows == columns:
             return _symmetric_cotangent(inverse, self.dual[rows])
         return 0.5 * (np.outer(self.dual[rows], self.dual[columns]) - inverse)

@@ -3,14 +3,14 @@ r"""Log evidence of the exact process with a Gaussian kernel, which is the defau
 :class:`bayeskernels.gp.exact_evidence.ExactFunction` takes every covariance function as a chain of
 NumPy operations, each a pass over a matrix. For
 :math:`k(x, x') = v \exp(-\tfrac12 \sum_k (x_k - x'_k)^2 / l_k^2)` two passes are enough. The
-first makes kernel values of inner products; the second multiplies them by the derivative
-:math:`\tfrac12 (a a^T - C^{-1})` of the evidence by the covariance matrix, which gives a
+first makes kernel values of inner products; the second multiplies them, without v, by the
+derivative :math:`\tfrac12 (a a^T - C^{-1})` of the evidence by the covariance matrix, which gives a
 symmetric matrix W. With rows :math:`z = x / l`, all derivatives follow from products with it:
 
 .. math::
 
-    \frac{\partial}{\partial v} = \frac1v 1^T W 1, \qquad
-    \frac{\partial}{\partial l_k} = \frac2{l_k} \bigl(\textstyle\sum_i z_{ik}^2 (W 1)_i
+    \frac{\partial}{\partial v} = 1^T W 1, \qquad
+    \frac{\partial}{\partial l_k} = \frac{2 v}{l_k} \bigl(\textstyle\sum_i z_{ik}^2 (W 1)_i
     - z_k^T W z_k\bigr).
 
 Only half of each matrix is computed. LAPACK works in the lower triangle of one square array, the
@@ -88,17 +88,18 @@ class GaussianKernelFunction:
 
     def __call__(self, *parts):
         """Value, and gradients by each part."""
-        variance, scales, evidence, matrix, Z = self._evidence(parts)
+        variance, scales, evidence, Z = self._evidence(parts)
         if evidence.value == -np.inf:
             return [-np.inf, *(np.zeros(np.shape(part)) for part in parts)]
         evidence.invert()
         by_noise, by_mean = evidence.by_noise_variance(), evidence.dual.sum()
-        _weigh(matrix, evidence.dual, variance)
+        _weigh(evidence.matrix, evidence.dual)
         with_ones = np.asfortranarray(np.column_stack([Z, np.ones(len(Z))]))
-        products = blas.dsymm(1.0, matrix, with_ones, lower=1)
+        products = blas.dsymm(1.0, evidence.matrix, with_ones, lower=1)
         sums = products[:, -1]
-        by_scales = 2.0 * (sums @ Z**2 - np.einsum("ik,ik->k", Z, products[:, :-1])) / scales
-        gradients = self._back(*parts, sums.sum() / variance, by_scales, by_noise, by_mean)
+        by_squares = sums @ Z**2 - np.einsum("ik,ik->k", Z, products[:, :-1])
+        by_scales = 2.0 * variance * by_squares / scales
+        gradients = self._back(*parts, sums.sum(), by_scales, by_noise, by_mean)
         return [evidence.value, *gradients]
 
     def value(self, *parts):
@@ -112,31 +113,31 @@ class GaussianKernelFunction:
         matrix = blas.dsyrk(1.0, Z.T, trans=1, lower=1)
         _fill(matrix, float(variance))
         evidence = GaussianEvidence(matrix, float(noise_variance), self._y - mean)
-        return float(variance), scales, evidence, matrix, Z
+        return float(variance), scales, evidence, Z
 
 
 @numba.njit(cache=True, nogil=True)
 def _fill(matrix, variance):
-    """Kernel values in both triangles of a matrix with inner products in its lower one."""
+    """From inner products in the lower triangle to kernel values; the upper has them unscaled."""
     n = len(matrix)
     squares = np.diag(matrix).copy()
     for first, second in _tiles(n):
         for j in range(second, min(second + WIDTH, n)):
             for i in range(max(first, j + 1), min(first + WIDTH, n)):
                 distance = max(squares[i] + squares[j] - 2.0 * matrix[i, j], 0.0)
-                value = variance * np.exp(-0.5 * distance)
-                matrix[i, j] = value
+                value = np.exp(-0.5 * distance)
+                matrix[i, j] = variance * value
                 matrix[j, i] = value
     for i in range(n):
         matrix[i, i] = variance
 
 
 @numba.njit(cache=True, nogil=True)
-def _weigh(matrix, dual, variance):
-    """Replace the inverse, in the lower triangle, by W of the kernel values in the upper one."""
+def _weigh(matrix, dual):
+    """Replace the inverse, in the lower triangle, by W, with what the upper one has."""
     n = len(matrix)
     for i in range(n):
-        matrix[i, i] = 0.5 * (dual[i] * dual[i] - matrix[i, i]) * variance
+        matrix[i, i] = 0.5 * (dual[i] * dual[i] - matrix[i, i])
     for first, second in _tiles(n):
         for j in range(second, min(second + WIDTH, n)):
             for i in range(max(first, j + 1), min(first + WIDTH, n)):

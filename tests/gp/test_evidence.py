@@ -126,6 +126,8 @@ def test_gaussian_kernel_in_two_passes_changes_nothing(data, build, monkeypatch)
         assert np.isclose(value, expected, rtol=0, atol=1e-9)
         np.testing.assert_allclose(gradient, by_graph, rtol=1e-9, atol=1e-9)
         assert np.isclose(fast.value(theta), value, rtol=0, atol=1e-10)
+    theta[0] = -400.0  # an amplitude whose square is zero
+    assert np.isfinite(fast(theta)[1]).all()
 
 
 def test_what_counts_as_a_gaussian_kernel(data):
