@@ -43,6 +43,16 @@ def test_prediction_without_draws():
     np.testing.assert_allclose(prediction["sd"], sd, atol=1e-10)
 
 
+@pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e8), (1e-10, 1e6)])
+def test_prediction_with_units_that_overlap_nearly_wholly(alpha, beta):
+    """A Cholesky factor of the normal equations does not exist here."""
+    x = np.linspace(-2, 2, 40)[:, None]
+    centers = np.linspace(-2, 2, 12)[:, None]
+    model = rbf_network(x, np.sin(3 * x[:, 0]), centers=centers, width=1.6, alpha=alpha, beta=beta)
+    prediction = bk.predict(model, None, x)
+    np.testing.assert_allclose(prediction["mean"], np.sin(3 * x[:, 0]), atol=0.01)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_prediction_by_draws(shared):
     model = rbf_network(X, Y, centers=3, width=0.7, adapt="all", shared=shared)
