@@ -43,6 +43,16 @@ def test_prediction_without_draws():
     np.testing.assert_allclose(prediction["sd"], sd, atol=1e-10)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e8])
+def test_prediction_does_not_depend_on_the_units_of_measurement(scale):
+    """Widths of 1e8 were cut to e^15 in prediction, but not in the model."""
+    options = {"centers": 5, "alpha": 0.5, "beta": 40.0}
+    prediction = bk.predict(rbf_network(X, Y, **options), None, X_NEW)
+    scaled = bk.predict(rbf_network(X * scale, Y, **options), None, X_NEW * scale)
+    np.testing.assert_allclose(scaled["mean"], prediction["mean"], atol=1e-10)
+    np.testing.assert_allclose(scaled["sd"], prediction["sd"], atol=1e-10)
+
+
 @pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e8), (1e-10, 1e6)])
 def test_prediction_with_units_that_overlap_nearly_wholly(alpha, beta):
     """A Cholesky factor of the normal equations does not exist here."""
