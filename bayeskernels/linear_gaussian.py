@@ -318,6 +318,11 @@ def maximize_evidence(
     features, targets = _check(features, targets)
     if not np.any(targets):
         raise ValueError("All targets are zero: the evidence grows without bound.")
+    if not np.any(features):
+        raise ValueError(
+            "All features are zero: the evidence does not depend on alpha. Give features that "
+            "differ from zero, a constant for example (basis=1)."
+        )
     model = SpectralRegression(features, targets)
     fixed = [math.log(p) if p is not None else None for p in (alpha, beta)]
     # Start where half of the variance is noise and the weights explain the other half.

@@ -44,7 +44,8 @@ def predict(model, idata, X_new=None, *, progressbar=True):
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
         Its posterior draws, from ``pm.sample``; None where nothing is random, or the rest is known
-        in closed form. For a Gaussian process also the result of
+        in closed form. Of a Laplace approximation or a grid: draws of it, ``.sample()``. For a
+        Gaussian process also the result of
         :func:`bayeskernels.gp.maximise_evidence`.
     X_new : array_like of shape (n, p)
         New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
@@ -82,6 +83,11 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     if isinstance(specification, RegressionSpecification):
         if specification.X is not None:
             X_new = new_inputs(X_new, specification, column_names(model))
+        elif X_new is not None:
+            raise ValueError(
+                f"A {specification.kind} has no inputs: leave X_new out. The prediction is that of "
+                "the next observation."
+            )
         return predict_targets(specification, idata, X_new)
     X_new = new_inputs(X_new, specification, column_names(model))
     if isinstance(specification, GaussianProcessSpecification):

@@ -230,4 +230,6 @@ def test_bad_input():
         maximize_evidence(features, targets, method="guess")
     with pytest.raises(ValueError, match="All targets are zero"):
         maximize_evidence(features, np.zeros(10))
+    with pytest.raises(ValueError, match="All features are zero"):
+        maximize_evidence(np.zeros((10, 3)), targets)
     assert bk.linear_gaussian.linear_posterior is linear_posterior

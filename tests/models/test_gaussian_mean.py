@@ -56,6 +56,11 @@ def test_prediction_of_the_next_observation():
     assert float(prediction["sd"][0]) == pytest.approx(np.hypot(0.5, float(path["sd"])))
 
 
+def test_new_inputs_are_refused():
+    with pytest.raises(ValueError, match="has no inputs: leave X_new out"):
+        bk.predict(gaussian_mean(X), None, [[1.0]])
+
+
 def test_unknown_standard_deviation():
     model = gaussian_mean(X, sd=pm.HalfNormal.dist(1.0))
     assert sorted(v.name for v in model.free_RVs) == ["mu", "sd"]
