@@ -65,8 +65,8 @@ def predict(model, idata, X_new=None, *, progressbar=True):
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
         have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
-        ``sd`` of a new target, noise included, and where the function is uncertain by itself
-        ``latent_sd``, instead of all these.
+        ``sd`` of a new target, noise included, and ``latent_sd`` of the function without noise,
+        instead of all these.
 
     Examples
     --------
