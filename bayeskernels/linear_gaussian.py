@@ -25,10 +25,11 @@ import scipy.linalg
 from scipy.optimize import minimize
 
 __all__ = [
-    "EvidenceMaximum",
+    "BestPrecisions",
     "LinearPosterior",
     "SpectralRegression",
     "linear_posterior",
+    "maximise_evidence",
     "maximize_evidence",
 ]
 
@@ -260,8 +261,8 @@ class SpectralRegression:
 
 
 @dataclass(frozen=True)
-class EvidenceMaximum:
-    """Precisions that maximise the evidence: the result of :func:`maximize_evidence`.
+class BestPrecisions:
+    """Precisions that maximise the evidence: the result of :func:`maximise_evidence`.
 
     Attributes
     ----------
@@ -283,7 +284,7 @@ class EvidenceMaximum:
     converged: bool
 
 
-def maximize_evidence(
+def maximise_evidence(
     features, targets, *, alpha=None, beta=None, method="gradient", max_iterations=1000
 ):
     """Set the precisions of a linear model by maximising its evidence (type-II maximum likelihood).
@@ -301,7 +302,7 @@ def maximize_evidence(
 
     Returns
     -------
-    EvidenceMaximum
+    BestPrecisions
 
     Examples
     --------
@@ -309,7 +310,7 @@ def maximize_evidence(
     >>> rng = np.random.default_rng(1)
     >>> features = rng.normal(size=(200, 5))
     >>> targets = features @ rng.normal(size=5) + 0.5 * rng.normal(size=200)
-    >>> best = maximize_evidence(features, targets)
+    >>> best = maximise_evidence(features, targets)
     >>> best.converged, round(best.beta**-0.5, 1)
     (True, 0.5)
     """
@@ -343,7 +344,7 @@ def maximize_evidence(
             *np.exp(x),
         )
     gradient[[k for k in (0, 1) if fixed[k] is not None]] = np.nan
-    return EvidenceMaximum(
+    return BestPrecisions(
         alpha=float(np.exp(x[0])),
         beta=float(np.exp(x[1])),
         log_evidence=value,
@@ -351,6 +352,10 @@ def maximize_evidence(
         n_iterations=n_iterations,
         converged=converged,
     )
+
+
+#: The former name, which notebooks have.
+maximize_evidence = maximise_evidence
 
 
 def _iterate(model, centre, fixed, max_iterations):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bayeskernels.linear_gaussian import EvidenceMaximum, SpectralRegression, linear_posterior
+from bayeskernels.linear_gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.rbf_units import RBFUnits, lower_factor
 
 __all__ = [
@@ -91,14 +91,14 @@ class LinearSpecification(RegressionSpecification):
         The basis functions phi.
     alpha, beta : SharedVariable or str
         Precisions of weights and noise: the model's data, or the name of its posterior draws.
-    evidence_maximum : EvidenceMaximum or None
+    evidence_maximum : BestPrecisions or None
         How the precisions were found, where that was by evidence.
     """
 
     basis: object = field(repr=False)
     alpha: object = field(repr=False)
     beta: object = field(repr=False)
-    evidence_maximum: EvidenceMaximum | None = None
+    evidence_maximum: BestPrecisions | None = None
 
     @property
     def needed(self):

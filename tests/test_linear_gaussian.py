@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge, Ridge
 
 import bayeskernels as bk
-from bayeskernels.linear_gaussian import SpectralRegression, linear_posterior, maximize_evidence
+from bayeskernels.linear_gaussian import SpectralRegression, linear_posterior, maximise_evidence
 
 
 def problem(n, m, seed=0):
@@ -171,8 +171,8 @@ def test_gradient_of_the_evidence(shape):
 
 def test_maximum_of_the_evidence_by_two_ways_and_scikit_learn():
     features, targets = problem(60, 5)
-    best = maximize_evidence(features, targets)
-    mackay = maximize_evidence(features, targets, method="fixed_point")
+    best = maximise_evidence(features, targets)
+    mackay = maximise_evidence(features, targets, method="fixed_point")
     assert best.converged
     assert mackay.converged
     assert best.alpha == pytest.approx(mackay.alpha, rel=1e-6)
@@ -189,7 +189,7 @@ def test_maximum_of_the_evidence_by_two_ways_and_scikit_learn():
 def test_one_precision_may_be_fixed():
     features, targets = problem(60, 5)
     for method in ("gradient", "fixed_point"):
-        best = maximize_evidence(features, targets, beta=2.0, method=method)
+        best = maximise_evidence(features, targets, beta=2.0, method=method)
         assert best.beta == pytest.approx(2.0)
         assert best.converged
         values = [
@@ -211,7 +211,7 @@ def test_pure_noise_wants_no_weights(caplog):
     features = rng.normal(size=(200, 3))
     targets = rng.normal(size=200)
     targets -= features @ np.linalg.lstsq(features, targets)[0]
-    best = maximize_evidence(features, targets)
+    best = maximise_evidence(features, targets)
     assert not best.converged
     assert "no maximum within reach" in caplog.text
 
@@ -227,9 +227,10 @@ def test_bad_input():
     with pytest.raises(ValueError, match="finite"):
         linear_posterior(features, np.full(10, np.nan), 1.0, 1.0)
     with pytest.raises(ValueError, match="method must be"):
-        maximize_evidence(features, targets, method="guess")
+        maximise_evidence(features, targets, method="guess")
     with pytest.raises(ValueError, match="All targets are zero"):
-        maximize_evidence(features, np.zeros(10))
+        maximise_evidence(features, np.zeros(10))
     with pytest.raises(ValueError, match="All features are zero"):
-        maximize_evidence(np.zeros((10, 3)), targets)
+        maximise_evidence(np.zeros((10, 3)), targets)
     assert bk.linear_gaussian.linear_posterior is linear_posterior
+    assert bk.linear_gaussian.maximize_evidence is maximise_evidence
