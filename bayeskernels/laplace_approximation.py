@@ -24,6 +24,7 @@ import scipy.linalg
 from pymc.util import get_random_generator
 from scipy.optimize import minimize
 
+from bayeskernels.inputs import as_count
 from bayeskernels.unconstrained import UnconstrainedDensity, as_model
 
 __all__ = ["LaplaceApproximation", "laplace"]
@@ -88,8 +89,7 @@ class LaplaceApproximation:
             With the group ``posterior``: one chain of all variables as the model has them, bounded
             ones within their bounds, with dims and coords; what ``pm.sample`` would give.
         """
-        if draws < 1:
-            raise ValueError(f"draws must be at least 1, got {draws}.")
+        draws = as_count(draws, "draws")
         rng = get_random_generator(random_seed)
         noise = rng.standard_normal((draws, len(self.mean)))
         points = self.mean + noise @ np.linalg.cholesky(self.covariance).T

@@ -7,6 +7,10 @@ targets, :math:`C = \beta^{-1} I + \alpha^{-1} \Phi \Phi^T`, that is with the ke
 :math:`k(x, x') = \phi(x)^T \phi(x') / \alpha`. They give the same numbers; one chooses the smaller
 matrix. The weights' mean is the ridge solution with :math:`\lambda = \alpha / \beta`.
 
+Neither matrix is ever formed, since that would square the condition number,
+at most :math:`s_{max}(\Phi) \sqrt{\beta / \alpha}`: both are multiples of R'R with the triangular
+factor R of the features stacked upon :math:`\sqrt{\alpha / \beta} I`.
+
 The precisions alpha and beta themselves may be set by maximising the evidence
 :math:`p(t) = N(t \mid 0, C)` (type-II maximum likelihood).
 """
@@ -14,22 +18,26 @@ The precisions alpha and beta themselves may be set by maximising the evidence
 import logging
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize
 
 __all__ = [
-    "EvidenceMaximum",
+    "BestPrecisions",
     "LinearPosterior",
     "SpectralRegression",
     "linear_posterior",
-    "maximize_evidence",
+    "maximise_evidence",
 ]
 
 _log = logging.getLogger(__name__)
 
 _LOG_2PI = math.log(2.0 * math.pi)
+
+#: Relative error that is worth a warning.
+LOST = 1e-3
 
 #: Logarithms of precisions beyond which a maximum counts as infinitely far away.
 BOUND = 25.0
@@ -42,7 +50,9 @@ class LinearPosterior:
     Attributes
     ----------
     mean : array of shape (M,)
-    covariance : array of shape (M, M)
+    root : array of shape (M, M)
+        A square root W of the covariance W W'. Variances are sums of squares with it, and keep
+        their digits where weights are nearly undetermined.
     log_evidence : float
         log N(t | 0, C).
     alpha, beta : float
@@ -50,22 +60,29 @@ class LinearPosterior:
     """
 
     mean: np.ndarray = field(repr=False)
-    covariance: np.ndarray = field(repr=False)
+    root: np.ndarray = field(repr=False)
     log_evidence: float
     alpha: float
     beta: float
 
+    @cached_property
+    def covariance(self):
+        """Covariance of the weights, shape (M, M)."""
+        return self.root @ self.root.T
+
     @property
     def effective_weights(self):
         """Number of weights that the data determine, MacKay's gamma: M - alpha tr(covariance)."""
-        return float(len(self.mean) - self.alpha * np.trace(self.covariance))
+        return float(len(self.mean) - self.alpha * np.sum(self.root**2))
+
+    def predict_function(self, features):
+        """Mean and variance of the function, without noise, at features (n_new, M)."""
+        return features @ self.mean, np.sum((features @ self.root) ** 2, axis=1)
 
     def predict(self, features):
         """Mean and standard deviation of new targets, noise included, at features (n_new, M)."""
-        variance = 1.0 / self.beta + np.einsum(
-            "ij,jk,ik->i", features, self.covariance, features, optimize=True
-        )
-        return features @ self.mean, np.sqrt(variance)
+        mean, variance = self.predict_function(features)
+        return mean, np.sqrt(variance + 1.0 / self.beta)
 
 
 def linear_posterior(features, targets, alpha, beta, *, form="auto"):
@@ -85,6 +102,12 @@ def linear_posterior(features, targets, alpha, beta, *, form="auto"):
     -------
     LinearPosterior
 
+    Notes
+    -----
+    Results of either form are right to about 1e-16 times the condition number, which is at most
+    s_max(Phi) sqrt(beta / alpha): to eight digits at 1e8. Where fewer than three are left a warning
+    is logged.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,38 +126,60 @@ def linear_posterior(features, targets, alpha, beta, *, form="auto"):
         raise ValueError(f'form must be "auto", "primal" or "dual", got {form!r}.')
     n, m = features.shape
     if form == "primal" or (form == "auto" and m <= n):
-        mean, covariance, log_evidence = _primal(features, targets, alpha, beta)
+        mean, root, log_evidence = _primal(features, targets, alpha, beta)
     else:
-        mean, covariance, log_evidence = _dual(features, targets, alpha, beta)
-    return LinearPosterior(mean, covariance, float(log_evidence), float(alpha), float(beta))
+        mean, root, log_evidence = _dual(features, targets, alpha, beta)
+    return LinearPosterior(mean, root, float(log_evidence), float(alpha), float(beta))
+
+
+def _warn_of_condition(r, form):
+    """Log a warning where a triangular factor shows that most digits are lost."""
+    diagonal = np.abs(np.diag(r))
+    condition = diagonal.max() / diagonal.min()
+    if condition * np.finfo(float).eps > LOST:
+        _log.warning(
+            "The %s form of this posterior has a condition number of at least %.1g: weights, "
+            "variances and evidence may have fewer than three right digits. Use a larger alpha, a "
+            "smaller beta, the form with the smaller matrix, or features that are less alike.",
+            form,
+            condition,
+        )
 
 
 def _primal(features, targets, alpha, beta):
-    """Bishop (2006), equations (3.53), (3.54) and (3.86)."""
+    """Bishop (2006), equations (3.53), (3.54) and (3.86), with A = beta R'R."""
     n, m = features.shape
-    precision = alpha * np.eye(m) + beta * features.T @ features
-    factor = scipy.linalg.cho_factor(precision, lower=True)
-    mean = beta * scipy.linalg.cho_solve(factor, features.T @ targets)
-    misfit = beta * np.sum((targets - features @ mean) ** 2) + alpha * mean @ mean
+    stacked = np.vstack([features, math.sqrt(alpha) / math.sqrt(beta) * np.eye(m)])
+    q, r = scipy.linalg.qr(stacked, mode="economic", check_finite=False)
+    _warn_of_condition(r, "primal")
+    coordinates = q[:n].T @ targets
+    residual = -q @ coordinates
+    residual[:n] += targets
     log_evidence = (
-        0.5 * m * math.log(alpha)
-        + 0.5 * n * math.log(beta)
-        - 0.5 * misfit
-        - np.log(np.diag(factor[0])).sum()
-        - 0.5 * n * _LOG_2PI
+        0.5 * m * (math.log(alpha) - math.log(beta))
+        + 0.5 * n * (math.log(beta) - _LOG_2PI)
+        - 0.5 * beta * residual @ residual
+        - np.log(np.abs(np.diag(r))).sum()
     )
-    return mean, scipy.linalg.cho_solve(factor, np.eye(m)), log_evidence
+    root = scipy.linalg.solve_triangular(r, np.eye(m)) / math.sqrt(beta)
+    return scipy.linalg.solve_triangular(r, coordinates), root, log_evidence
 
 
 def _dual(features, targets, alpha, beta):
-    """Kernel form: a = C^-1 t, w = Phi' a / alpha (LEC, "Dual representation")."""
+    """Kernel form: C = R'R / alpha, w = Phi' C^-1 t / alpha (LEC, "Dual representation")."""
     n, m = features.shape
-    covariance = features @ features.T / alpha + np.eye(n) / beta
-    factor = scipy.linalg.cho_factor(covariance, lower=True)
-    a = scipy.linalg.cho_solve(factor, targets)
-    log_evidence = -0.5 * targets @ a - np.log(np.diag(factor[0])).sum() - 0.5 * n * _LOG_2PI
-    half = scipy.linalg.solve_triangular(factor[0], features, lower=True) / alpha
-    return features.T @ a / alpha, np.eye(m) / alpha - half.T @ half, log_evidence
+    stacked = np.vstack([features.T, math.sqrt(alpha) / math.sqrt(beta) * np.eye(n)])
+    q, r = scipy.linalg.qr(stacked, check_finite=False)
+    _warn_of_condition(r, "dual")
+    whitened = scipy.linalg.solve_triangular(r[:n], targets, trans="T")
+    log_evidence = (
+        0.5 * n * (math.log(alpha) - _LOG_2PI)
+        - 0.5 * alpha * whitened @ whitened
+        - np.log(np.abs(np.diag(r))).sum()
+    )
+    # The covariance is (I - Q1 Q1') / alpha with the upper left block Q1 of the orthogonal matrix.
+    # The block beside it has the difference as its square: no digits cancel.
+    return q[:m, :n] @ whitened, q[:m, n:] / math.sqrt(alpha), log_evidence
 
 
 class SpectralRegression:
@@ -186,8 +231,8 @@ class SpectralRegression:
         error = np.sum((alpha * self.projected / damped) ** 2) + self.rest
         return gamma / weight_norm, (self.n - gamma) / error
 
-    def predict(self, features, alpha, beta):
-        """Mean and variance of new targets for many precisions at once.
+    def predict_function(self, features, alpha, beta):
+        """Mean and variance of the function, without noise, for many precisions at once.
 
         Parameters
         ----------
@@ -197,19 +242,26 @@ class SpectralRegression:
         Returns
         -------
         mean, variance : arrays of shape (n_new, n_draws)
-            Variances include the noise.
         """
         along = features @ self.vt.T
         damped = alpha + beta * self.singular[:, None] ** 2
         mean = along @ (beta * (self.singular * self.projected)[:, None] / damped)
-        outside = np.maximum(np.sum(features**2, axis=1) - np.sum(along**2, axis=1), 0.0)
-        variance = along**2 @ (1.0 / damped) + outside[:, None] / alpha + 1.0 / beta
+        variance = along**2 @ (1.0 / damped)
+        if len(self.singular) < self.m:
+            # Not by subtraction of squares: what is left of them would be divided by alpha.
+            outside = np.sum((features - along @ self.vt) ** 2, axis=1)
+            variance += outside[:, None] / alpha
         return mean, variance
+
+    def predict(self, features, alpha, beta):
+        """Like :meth:`predict_function`, with variances of new targets, noise included."""
+        mean, variance = self.predict_function(features, alpha, beta)
+        return mean, variance + 1.0 / beta
 
 
 @dataclass(frozen=True)
-class EvidenceMaximum:
-    """Precisions that maximise the evidence: the result of :func:`maximize_evidence`.
+class BestPrecisions:
+    """Precisions that maximise the evidence: the result of :func:`maximise_evidence`.
 
     Attributes
     ----------
@@ -231,7 +283,7 @@ class EvidenceMaximum:
     converged: bool
 
 
-def maximize_evidence(
+def maximise_evidence(
     features, targets, *, alpha=None, beta=None, method="gradient", max_iterations=1000
 ):
     """Set the precisions of a linear model by maximising its evidence (type-II maximum likelihood).
@@ -249,7 +301,7 @@ def maximize_evidence(
 
     Returns
     -------
-    EvidenceMaximum
+    BestPrecisions
 
     Examples
     --------
@@ -257,7 +309,7 @@ def maximize_evidence(
     >>> rng = np.random.default_rng(1)
     >>> features = rng.normal(size=(200, 5))
     >>> targets = features @ rng.normal(size=5) + 0.5 * rng.normal(size=200)
-    >>> best = maximize_evidence(features, targets)
+    >>> best = maximise_evidence(features, targets)
     >>> best.converged, round(best.beta**-0.5, 1)
     (True, 0.5)
     """
@@ -266,6 +318,11 @@ def maximize_evidence(
     features, targets = _check(features, targets)
     if not np.any(targets):
         raise ValueError("All targets are zero: the evidence grows without bound.")
+    if not np.any(features):
+        raise ValueError(
+            "All features are zero: the evidence does not depend on alpha. Give features that "
+            "differ from zero, a constant for example (basis=1)."
+        )
     model = SpectralRegression(features, targets)
     fixed = [math.log(p) if p is not None else None for p in (alpha, beta)]
     # Start where half of the variance is noise and the weights explain the other half.
@@ -286,7 +343,7 @@ def maximize_evidence(
             *np.exp(x),
         )
     gradient[[k for k in (0, 1) if fixed[k] is not None]] = np.nan
-    return EvidenceMaximum(
+    return BestPrecisions(
         alpha=float(np.exp(x[0])),
         beta=float(np.exp(x[1])),
         log_evidence=value,

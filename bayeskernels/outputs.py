@@ -215,6 +215,16 @@ def posterior_draws(idata, name):
         )
     try:
         posterior = idata["posterior"]
+    except (TypeError, IndexError):
+        # An approximation that can be drawn from was handed over itself.
+        remedy = "draws of it, .sample(1000)" if hasattr(idata, "sample") else "that of pm.sample"
+        raise TypeError(
+            "idata must be a DataTree with posterior draws, got an object of the type "
+            f"{type(idata).__name__}: give {remedy}."
+        ) from None
+    except KeyError:
+        posterior = {}
+    try:
         return posterior[name].transpose("chain", "draw", ...).values
     except KeyError:
         raise ValueError(

@@ -44,7 +44,8 @@ def predict(model, idata, X_new=None, *, progressbar=True):
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
     idata : DataTree
         Its posterior draws, from ``pm.sample``; None where nothing is random, or the rest is known
-        in closed form. For a Gaussian process also the result of
+        in closed form. Of a Laplace approximation or a grid: draws of it, ``.sample()``. For a
+        Gaussian process also the result of
         :func:`bayeskernels.gp.maximise_evidence`.
     X_new : array_like of shape (n, p)
         New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
@@ -64,8 +65,8 @@ def predict(model, idata, X_new=None, *, progressbar=True):
         to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
         votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
         have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
-        ``sd`` of a new target, noise included, and where the function is uncertain by itself
-        ``latent_sd``, instead of all these.
+        ``sd`` of a new target, noise included, and ``latent_sd`` of the function without noise,
+        instead of all these.
 
     Examples
     --------
@@ -82,6 +83,11 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     if isinstance(specification, RegressionSpecification):
         if specification.X is not None:
             X_new = new_inputs(X_new, specification, column_names(model))
+        elif X_new is not None:
+            raise ValueError(
+                f"A {specification.kind} has no inputs: leave X_new out. The prediction is that of "
+                "the next observation."
+            )
         return predict_targets(specification, idata, X_new)
     X_new = new_inputs(X_new, specification, column_names(model))
     if isinstance(specification, GaussianProcessSpecification):

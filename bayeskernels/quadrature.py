@@ -11,8 +11,10 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from pymc.util import get_random_generator
 from scipy.special import logsumexp
 
+from bayeskernels.inputs import as_count
 from bayeskernels.laplace_approximation import laplace
 from bayeskernels.unconstrained import UnconstrainedDensity, as_model
 
@@ -55,6 +57,7 @@ class GridPosterior:
     points: np.ndarray = field(repr=False)
     weights: np.ndarray = field(repr=False)
     variables: dict = field(repr=False)
+    density: UnconstrainedDensity = field(repr=False)
 
     #: As for all ways to the evidence: nothing was drawn.
     mcse = 0.0
@@ -74,6 +77,28 @@ class GridPosterior:
         """
         values = self.variables[function] if isinstance(function, str) else function(self.variables)
         return np.tensordot(self.weights, values, axes=(0, 0))
+
+    def sample(self, draws=1000, *, random_seed=None):
+        """Independent draws of the points by their weights, for tools that take draws.
+
+        Parameters
+        ----------
+        draws : int
+        random_seed : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        DataTree
+            With the group ``posterior``: one chain, as :meth:`LaplaceApproximation.sample` has it.
+        """
+        rng = get_random_generator(random_seed)
+        chosen = rng.choice(len(self.weights), size=as_count(draws, "draws"), p=self.weights)
+        attributes = {
+            "sampler": "quadrature",
+            "is_mcmc": 0,
+            "note": "Independent draws of the points of a grid.",
+        }
+        return self.density.as_draws(self.points[chosen], attributes)
 
 
 def quadrature(model=None, *, start=None, tolerance=1e-9):
@@ -95,7 +120,8 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     Raises
     ------
     ValueError
-        If there are more unknowns, or the integral does not stand still on the finest grid.
+        If there are more unknowns, the tails are too heavy for a grid, or the integral does not
+        stand still on the finest one.
 
     Examples
     --------
@@ -144,6 +170,7 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
         points=points[kept],
         weights=weights[kept] / weights[kept].sum(),
         variables=density.constrain(points[kept]),
+        density=density,
     )
 
 
@@ -171,6 +198,11 @@ def _find_faces(density, approximation, factor):
         if wide:
             return low, high
         if max(-low.min(), high.max()) > LARGEST_WIDTH:
+            axis = int(np.argmax(np.maximum(-low, high)))
             raise ValueError(
-                "The posterior does not die out within reach of a grid: has it a proper prior?"
+                f"The posterior does not die out within {LARGEST_WIDTH:.0e} standard deviations of "
+                f"its Laplace approximation, mostly along {approximation.names[axis]!r}: its tails "
+                "are too heavy for a grid, as those of weights with a random precision are, or its "
+                "prior is improper. Fix a hyperparameter (alpha=..., say), use a prior with "
+                "lighter tails, or pm.sample."
             )

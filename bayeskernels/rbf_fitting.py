@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.optimize import least_squares
 
 from bayeskernels.inputs import as_inputs, as_new_inputs, as_targets
-from bayeskernels.rbf_units import ADAPTATIONS, RBFUnits, UnitParameters, as_units
+from bayeskernels.rbf_units import ADAPTATIONS, RBFUnits, UnitParameters, as_units, box_of
 from bayeskernels.variable_projection import RidgeProjection
 
 __all__ = ["RBFFit", "adaptation_ladder", "check_adaptation", "fit_rbf_network"]
@@ -127,6 +127,9 @@ def fit_rbf_network(
     starts never. What is found need not be the best there is: of 60 random starts of six units the
     best one was as good on a function with a kink, and three times better on one with a step.
 
+    The search happens in inputs that are shifted and scaled to [-2, 2], so that a fit does not
+    depend on the units in which they are measured.
+
     Units of a network that interpolates may pair up with large weights of opposite sign; ``ridge``
     bounds them.
 
@@ -165,7 +168,16 @@ def fit_rbf_network(
     units = as_units(X, centers, width)
     if shared and np.ptp(units.factors, axis=0).any():
         raise ValueError("The units have different metrics at the start: shared must be False.")
-    problem = _Problem(X, y, UnitParameters(units, adapt, shared=shared), ridge, bias)
+    # Steps of the search move centres and logarithms of widths alike: in the box they do not depend
+    # on the units in which inputs are measured.
+    shift, scale = box_of(X)
+    problem = _Problem(
+        (X - shift) / scale,
+        y,
+        UnitParameters(units.moved(shift, scale), adapt, shared=shared),
+        ridge,
+        bias,
+    )
     theta = problem.parameters.initial
     first = problem.at(theta).objective
     if adapt == "none":
@@ -177,8 +189,14 @@ def fit_rbf_network(
         theta, n_evaluations, converged = search(problem, theta, max_iterations or 500)
         history = [first, problem.at(theta).objective]
     solution = problem.at(theta)
+    parameters = problem.parameters
+    found = parameters.units(theta).moved(-shift / scale, 1.0 / scale)
     return RBFFit(
-        units=problem.parameters.units(theta),
+        # What was not adapted is as it was, to the last bit.
+        units=RBFUnits(
+            found.centers if parameters.moves_centers else units.centers,
+            found.factors if parameters.moves_metric else units.factors,
+        ),
         weights=solution.weights,
         bias=bool(bias),
         mse=solution.mean_squared_error,

@@ -12,12 +12,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-__all__ = ["ADAPTATIONS", "RBFUnits", "UnitParameters", "as_units", "lower_factor"]
+__all__ = ["ADAPTATIONS", "RBFUnits", "UnitParameters", "as_units", "box_of", "lower_factor"]
 
 #: What may be adapted: the steps of the lecture's ladder.
 ADAPTATIONS = ("none", "centers", "metric", "all")
 
-#: Logarithms of scales stay within these bounds, so that nothing overflows.
+#: An optimiser may not move the logarithm of a scale further from its start, so that nothing
+#: overflows.
 LOG_BOUND = 15.0
 
 
@@ -47,6 +48,10 @@ class RBFUnits:
         """Outputs of the units at inputs (n, p): shape (n, M)."""
         return self.parts(X)[2]
 
+    def moved(self, shift, scale):
+        """The units for inputs (x - shift) / scale, with the same outputs."""
+        return RBFUnits((self.centers - shift) / scale, self.factors * scale)
+
     def parts(self, X):
         """Differences x - c, the same in the coordinates L'(x - c), and the outputs."""
         differences = X[:, None, :] - self.centers
@@ -70,12 +75,15 @@ def lower_factor(log_scale, shear):
     factors = np.zeros((*log_scale.shape, p))
     rows, columns = np.tril_indices(p, -1)
     factors[..., rows, columns] = shear
-    factors[..., np.arange(p), np.arange(p)] = np.exp(np.clip(log_scale, -LOG_BOUND, LOG_BOUND))
+    factors[..., np.arange(p), np.arange(p)] = np.exp(log_scale)
     return factors
 
 
 class UnitParameters:
     """Units as a function of one vector theta, with the derivatives of their outputs.
+
+    The scales of a metric stay within a factor of e^15 of those at the start: beyond, outputs do
+    not change, and their derivatives are zero.
 
     Parameters
     ----------
@@ -93,6 +101,8 @@ class UnitParameters:
         self.shared = shared
         self.m, self.p = start.centers.shape
         self._below = np.tril_indices(self.p, -1)
+        logs = np.log(_diagonals(start.factors[:1] if shared else start.factors))
+        self._lowest, self._highest = logs - LOG_BOUND, logs + LOG_BOUND
 
     @property
     def initial(self):
@@ -106,7 +116,7 @@ class UnitParameters:
             parts.append(units.centers.ravel())
         if self.moves_metric:
             factors = units.factors[:1] if self.shared else units.factors
-            diagonal = np.log(np.diagonal(factors, axis1=1, axis2=2))
+            diagonal = np.log(_diagonals(factors))
             below = factors[:, self._below[0], self._below[1]]
             parts.append(np.hstack([diagonal, below]).ravel())
         return np.concatenate(parts) if parts else np.empty(0)
@@ -120,7 +130,8 @@ class UnitParameters:
             centers = theta[:used].reshape(self.m, self.p)
         if self.moves_metric:
             rest = theta[used:].reshape(1 if self.shared else self.m, -1)
-            factors = lower_factor(rest[:, : self.p], rest[:, self.p :])
+            log_scale = np.clip(rest[:, : self.p], self._lowest, self._highest)
+            factors = lower_factor(log_scale, rest[:, self.p :])
             factors = np.broadcast_to(factors, (self.m, self.p, self.p))
         return RBFUnits(centers, factors)
 
@@ -147,8 +158,11 @@ class UnitParameters:
             rows = np.concatenate([np.arange(self.p), self._below[0]])
             columns = np.concatenate([np.arange(self.p), self._below[1]])
             by_entry = -outputs[..., None] * differences[..., rows] * scaled[..., columns]
-            # By the logarithm of a diagonal entry.
-            by_entry[..., : self.p] *= np.diagonal(units.factors, axis1=1, axis2=2)
+            # By the logarithm of a diagonal entry, where it is free to move.
+            diagonals = _diagonals(units.factors)
+            logs = np.log(diagonals)
+            is_free = (logs > self._lowest + 1e-9) & (logs < self._highest - 1e-9)
+            by_entry[..., : self.p] *= diagonals * is_free
             parts.append(by_entry)
         which = [np.repeat(np.arange(self.m), part.shape[2]) for part in parts]
         return np.hstack([part.reshape(len(X), -1) for part in parts]), np.concatenate(which)
@@ -160,6 +174,17 @@ class UnitParameters:
         used = self.m * self.p if self.moves_centers else 0
         metric = by_unit[..., used:].reshape(*by_unit.shape[:-1], self.m, -1).sum(axis=-2)
         return np.concatenate([by_unit[..., :used], metric], axis=-1)
+
+
+def _diagonals(factors):
+    return np.diagonal(factors, axis1=1, axis2=2)
+
+
+def box_of(X):
+    """Shift (p,) and scale with which (X - shift) / scale lies in [-2, 2], and touches its ends."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    # Inputs that are all the same have no scale.
+    return low + (high - low) / 2.0, float((high - low).max()) / 4.0 or 1.0
 
 
 def as_units(X, centers, width):
@@ -193,10 +218,16 @@ def as_units(X, centers, width):
                 f"centers must be between 1 and the number of different inputs, {n_distinct}; got "
                 f"{centers}."
             )
-        means = KMeans(int(centers), n_init=4, random_state=0).fit(X).cluster_centers_
+        means = _cluster_means(X, int(centers))
         centers = means[np.lexsort(means.T[::-1])]
     else:
-        centers = np.asarray(centers, dtype=np.float64)
+        try:
+            centers = np.asarray(centers, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"centers must be a number, an array of the shape (M, {X.shape[1]}) or RBFUnits, "
+                f"got {centers!r}."
+            ) from error
         if centers.ndim != 2 or centers.shape[1] != X.shape[1] or len(centers) == 0:
             raise ValueError(
                 f"centers must be a number or an array of the shape (M, {X.shape[1]}), got the "
@@ -211,6 +242,15 @@ def as_units(X, centers, width):
     p = X.shape[1]
     factors = np.broadcast_to(np.eye(p) / width, (len(centers), p, p)).copy()
     return RBFUnits(centers, factors)
+
+
+def _cluster_means(X, k):
+    shift, scale = box_of(X)
+    # Points of a regular grid lie halfway between two means: without the last bits, which depend on
+    # the units of measurement, they always fall to the same one.
+    rounded = np.round((X - shift) / scale, 12)
+    labels = KMeans(k, n_init=4, random_state=0).fit(rounded).labels_
+    return np.array([X[labels == j].mean(axis=0) for j in range(k)])
 
 
 def _neighbour_distance(centers, X):

@@ -9,7 +9,7 @@ __all__ = ["moments_by_draw", "predict_targets"]
 
 
 def moments_by_draw(specification, idata, X_new):
-    """Mean and variance of new targets for each draw, arrays of shape (n_new, n_draws).
+    """Mean and variance of the function for each draw, (n_new, n_draws), and that of the noise.
 
     Draws of all chains come one after the other; where nothing is random there is one.
     """
@@ -39,12 +39,17 @@ def predict_targets(specification, idata, X_new):
     Returns
     -------
     xarray.Dataset
-        With the dim ``obs_new``: ``mean`` and ``sd`` of a new target, noise included.
+        With the dim ``obs_new``: ``mean`` and ``sd`` of a new target, noise included, and
+        ``latent_sd`` of the function without noise.
     """
-    mean, variance = moments_by_draw(specification, idata, X_new)
+    mean, variance, noise = moments_by_draw(specification, idata, X_new)
     # Variance of a mixture: the mean of the variances and the variance of the means.
-    total = variance.mean(axis=1) + mean.var(axis=1)
+    latent = variance.mean(axis=1) + mean.var(axis=1)
     return xr.Dataset(
-        {"mean": ("obs_new", mean.mean(axis=1)), "sd": ("obs_new", np.sqrt(total))},
+        {
+            "mean": ("obs_new", mean.mean(axis=1)),
+            "sd": ("obs_new", np.sqrt(latent + noise.mean())),
+            "latent_sd": ("obs_new", np.sqrt(latent)),
+        },
         coords={"obs_new": np.arange(len(mean))},
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bayeskernels.linear_gaussian import EvidenceMaximum, SpectralRegression, linear_posterior
+from bayeskernels.linear_gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.rbf_units import RBFUnits, lower_factor
 
 __all__ = [
@@ -64,7 +64,7 @@ class RegressionSpecification:
         raise NotImplementedError
 
     def moments(self, values, X_new):
-        """Mean and variance of new targets for each draw.
+        """Mean and variance of the function at new points, and variance of the noise, by draw.
 
         Parameters
         ----------
@@ -75,6 +75,8 @@ class RegressionSpecification:
         Returns
         -------
         mean, variance : arrays of shape (n_new, n_draws)
+        noise : array of shape (n_draws,) or (1,)
+            Variance that a target has besides.
         """
         raise NotImplementedError
 
@@ -89,14 +91,14 @@ class LinearSpecification(RegressionSpecification):
         The basis functions phi.
     alpha, beta : SharedVariable or str
         Precisions of weights and noise: the model's data, or the name of its posterior draws.
-    evidence_maximum : EvidenceMaximum or None
+    evidence_maximum : BestPrecisions or None
         How the precisions were found, where that was by evidence.
     """
 
     basis: object = field(repr=False)
     alpha: object = field(repr=False)
     beta: object = field(repr=False)
-    evidence_maximum: EvidenceMaximum | None = None
+    evidence_maximum: BestPrecisions | None = None
 
     @property
     def needed(self):
@@ -104,10 +106,10 @@ class LinearSpecification(RegressionSpecification):
         return {"alpha": self.alpha, "beta": self.beta}
 
     def moments(self, values, X_new):
-        """Mean and variance of new targets, the weights integrated out."""
+        """Moments with the weights integrated out."""
         regression = SpectralRegression(self.basis.factor.features, self.y)
         alpha, beta = np.broadcast_arrays(values["alpha"], values["beta"])
-        return regression.predict(self.basis(X_new), alpha, beta)
+        return *regression.predict_function(self.basis(X_new), alpha, beta), 1.0 / beta
 
     def posterior(self, alpha=None, beta=None, *, form="auto"):
         """Posterior of the weights and evidence at given precisions, those of the model by default.
@@ -150,11 +152,11 @@ class GaussianMeanSpecification(RegressionSpecification):
         return {"sd": self.sd}
 
     def moments(self, values, X_new):
-        """Mean and variance of one new observation."""
+        """Moments of the one mean that there is."""
         variance = values["sd"] ** 2
         precision = self.prior_sd**-2 + len(self.y) / variance
         mean = (self.prior_mean / self.prior_sd**2 + self.y.sum() / variance) / precision
-        return mean[None], (1.0 / precision + variance)[None]
+        return mean[None], 1.0 / precision[None], variance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +193,7 @@ class RBFSpecification(RegressionSpecification):
         return np.column_stack([np.ones(len(X)), outputs]) if self.bias else outputs
 
     def moments(self, values, X_new):
-        """Mean and variance of new targets for each draw, the output layer integrated out."""
+        """Moments with the output layer integrated out."""
         n_draws = max(len(v) for v in values.values())
         mean, variance = np.empty((2, len(X_new), n_draws))
         for s in range(n_draws):
@@ -201,6 +203,5 @@ class RBFSpecification(RegressionSpecification):
                 for X in (self.X, X_new)
             ]
             posterior = linear_posterior(hidden[0], self.y, at["alpha"], at["beta"])
-            mean[:, s], sd = posterior.predict(hidden[1])
-            variance[:, s] = sd**2
-        return mean, variance
+            mean[:, s], variance[:, s] = posterior.predict_function(hidden[1])
+        return mean, variance, 1.0 / values["beta"]

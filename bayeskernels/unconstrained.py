@@ -144,7 +144,8 @@ class UnconstrainedDensity:
 
     @cached_property
     def _gradient(self):
-        return grad(self._logp, self._x)
+        # A model of flat variables only has a log density that does not depend on them.
+        return grad(self._logp, self._x, disconnected_inputs="ignore")
 
     @cached_property
     def _value_and_gradient(self):
@@ -152,7 +153,7 @@ class UnconstrainedDensity:
 
     @cached_property
     def _derivatives(self):
-        hessian = jacobian(self._gradient, self._x, vectorize=True)
+        hessian = jacobian(self._gradient, self._x, disconnected_inputs="ignore", vectorize=True)
         return numpy_function([self._x], [self._logp, self._gradient, hessian])
 
     @cached_property

@@ -4,7 +4,7 @@ import pymc as pm
 
 from bayeskernels.basis import as_basis
 from bayeskernels.inputs import as_inputs, as_targets
-from bayeskernels.linear_gaussian import maximize_evidence
+from bayeskernels.linear_gaussian import maximise_evidence
 from bayeskernels.models.linear_model import add_features, add_linear_targets, check_precision
 from bayeskernels.regression_specification import LinearSpecification, as_found_later
 from bayeskernels.specification import attach_specification, refuse_second_specification
@@ -86,7 +86,7 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
                     f"{name} is random: where one precision is found by evidence, the other must "
                     f'be fixed or found too, {name}="evidence" or a number.'
                 )
-        found = maximize_evidence(basis.factor.features, y, **known)
+        found = maximise_evidence(basis.factor.features, y, **known)
         alpha, beta = found.alpha, found.beta
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)

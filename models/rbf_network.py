@@ -91,7 +91,7 @@ def rbf_network(
     >>> y = np.sin(3 * x[:, 0])
     >>> model = bk.models.rbf_network(x, y, centers=9, alpha=0.1, beta=1e4)
     >>> prediction = bk.predict(model, None, [[0.5]])
-    >>> bool(abs(prediction["mean"][0] - np.sin(1.5)) < 0.02)
+    >>> bool(abs(prediction["mean"][0] - np.sin(1.5)) < 0.05)
     True
     """
     X, columns = as_inputs(X)

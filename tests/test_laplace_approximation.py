@@ -140,8 +140,13 @@ def test_refusals():
         bk.laplace(model, start={"a": [1.0, 2.0]})
     with pytest.raises(ValueError, match="log density at the start"):
         bk.laplace(model, start={"a": np.inf})
-    with pytest.raises(ValueError, match="at least 1"):
-        bk.laplace(model).sample(0)
+    for draws in (0, 2.5):
+        with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
+            bk.laplace(model).sample(draws)
+    with pm.Model() as all_flat:
+        pm.Flat("a")
+    with pytest.raises(ValueError, match=r"flat.*proper prior"):
+        bk.laplace(all_flat)
 
 
 def test_a_saddle_is_refused():

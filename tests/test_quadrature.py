@@ -67,5 +67,30 @@ def test_refusals():
         bk.quadrature(discrete)
     with pm.Model() as heavy:
         pm.Cauchy("a", 0.0, 1.0)
-    with pytest.raises(ValueError, match="does not die out"):
+    with pytest.raises(ValueError, match=r"does not die out.*along 'a'.*tails are too heavy"):
         bk.quadrature(heavy)
+    # The lecture's points with a random precision: a proper prior with heavy tails.
+    X = [[5.0, 5.0], [-5.0, -5.0], [0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match=r"tails are too heavy.*Fix a hyperparameter"):
+        bk.quadrature(bk.models.logistic_regression(X, [1, 0, 0, 1]))
+
+
+def test_draws_predict_and_the_result_itself_is_refused():
+    X = [[5.0, 5.0], [-5.0, -5.0], [0.0, 1.0], [1.0, 0.0]]
+    model = bk.models.logistic_regression(X, [1, 0, 0, 1], alpha=0.01)
+    grid = bk.quadrature(model)
+    exact = grid.expectation(lambda v: expit(v["w"] @ [1.0, 1.0]))
+    drawn = bk.predict(model, grid.sample(10_000, random_seed=1), [[1.0, 1.0]])
+    # Standard error at most 0.005, since a probability has a standard deviation of at most 1/2.
+    assert float(drawn["probability"][0, 1]) == pytest.approx(exact, abs=0.025)
+    with pytest.raises(ValueError, match="draws must be a whole number"):
+        grid.sample(0.5)
+    for result in (grid, bk.laplace(model)):
+        with pytest.raises(TypeError, match=r"got an object of the type .*draws of it, \.sample"):
+            bk.predict(model, result, [[1.0, 1.0]])
+    with pytest.raises(TypeError, match=r"type int: give that of pm\.sample"):
+        bk.predict(model, 3, [[1.0, 1.0]])
+    with pytest.raises(TypeError, match=r"type int: give that of pm\.sample"):
+        bk.predict(bk.models.bayesian_linear_regression(X, [1.0, 2.0, 3.0, 4.0]), 3, X)
+    with pytest.raises(ValueError, match="no posterior draws of 'w'"):
+        bk.predict(model, {}, [[1.0, 1.0]])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.rbf_units import RBFUnits, as_units
+from bayeskernels.rbf_units import RBFUnits, UnitParameters, as_units
 
 x = np.linspace(-2.0, 2.0, 60)[:, None]
 CENTERS = np.linspace(-2.0, 2.0, 6)[:, None]
@@ -33,6 +33,63 @@ def test_ladder_from_the_wide_start(name, units):
     assert mse["metric"] < mse["centers"]
     assert mse["all"] < mse["metric"]
     assert mse["all"] <= 1e-4 * mse["none"]
+
+
+# Flat directions of a search amplify rounding: the objective has more digits than the fit.
+@pytest.mark.parametrize("factor", [1e-8, 3.0, 1e8])
+@pytest.mark.parametrize(
+    ("method", "adapt", "digits"),
+    [
+        ("variable_projection", "none", 1e-10),
+        ("variable_projection", "centers", 1e-7),
+        ("variable_projection", "metric", 1e-7),
+        ("variable_projection", "all", 1e-7),
+        ("alternating", "centers", 1e-7),
+        ("alternating", "metric", 1e-7),
+        ("alternating", "all", 1e-4),
+    ],
+)
+def test_units_of_measurement_do_not_matter(method, adapt, digits, factor):
+    y = FUNCTIONS["wave"](x[:, 0])
+    options = {
+        "adapt": adapt,
+        "method": method,
+        "max_iterations": 100 if method == "alternating" else None,
+        "several_starts": False,
+        # One method needs a unique minimum, the other a path on which rounding does not grow.
+        "ridge": 1e-10 if method == "alternating" else 1e-3,
+    }
+    fit = bk.fit_rbf_network(x, y, **WIDE, **options)
+    scaled = bk.fit_rbf_network(
+        factor * x, y, centers=factor * CENTERS, width=factor * 1.6, **options
+    )
+    assert scaled.objective == pytest.approx(fit.objective, rel=digits)
+    new = np.linspace(-2.1, 2.1, 9)[:, None]
+    np.testing.assert_allclose(scaled.predict(factor * new), fit.predict(new), atol=digits)
+    # What it says of itself holds for the units and weights that it returns.
+    error = np.mean((scaled.predict(factor * x) - y) ** 2)
+    assert error == pytest.approx(scaled.mse, rel=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 3.0, 1e8])
+def test_default_centres_follow_the_units_of_measurement(factor):
+    """Points of a grid lie halfway between means, so that rounding decided where they belong."""
+    units, scaled = as_units(x, 7, None), as_units(factor * x, 7, None)
+    np.testing.assert_allclose(scaled.centers, factor * units.centers, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(scaled.factors, units.factors / factor, rtol=1e-12)
+
+
+def test_scales_stay_near_the_start_and_derivatives_know():
+    parameters = UnitParameters(as_units(1e8 * x, 1e8 * CENTERS, 1e8), "metric")
+    theta = parameters.initial
+    theta[0] += 100.0
+    theta[1] -= 100.0
+    units = parameters.units(theta)
+    expected = 1e-8 * np.exp([15.0, -15.0, 0, 0, 0, 0])
+    np.testing.assert_allclose(units.factors[:, 0, 0], expected, rtol=1e-12)
+    derivatives, which = parameters.derivatives(units, 1e8 * x)
+    moves = np.abs(derivatives).max(axis=0) > 0
+    assert moves[np.argsort(which)].tolist() == [False, False, True, True, True, True]
 
 
 def test_a_unit_far_from_all_data_moves_nothing():
@@ -134,6 +191,8 @@ def test_bad_data():
     fit = bk.fit_rbf_network(x, x[:, 0], centers=3)
     with pytest.raises(ValueError, match="2 columns"):
         fit.predict(np.zeros((2, 2)))
+    with pytest.raises(TypeError, match=r"centers must be a number, an array .* got 'a'"):
+        bk.fit_rbf_network(x, x[:, 0], centers="a")
     with pytest.raises(ValueError, match="leave width out"):
         bk.fit_rbf_network(x, x[:, 0], centers=fit.units, width=1.0)
     with pytest.raises(ValueError, match="shared must be False"):

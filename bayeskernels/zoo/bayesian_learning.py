@@ -32,7 +32,7 @@ def noisy_wave():
 
 def monitor_regression(model, idata, problem):
     """Conditional means at some test points as ``output``, and the scalar unknowns."""
-    mean, _ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
+    mean, *_ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
     posterior = idata["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})

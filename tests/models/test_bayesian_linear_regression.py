@@ -39,6 +39,7 @@ def test_prediction_needs_no_draws_where_precisions_are_fixed():
     prediction = bk.predict(model, None, X_NEW)
     np.testing.assert_allclose(prediction["mean"], mean, atol=1e-10)
     np.testing.assert_allclose(prediction["sd"], sd, atol=1e-10)
+    np.testing.assert_allclose(prediction["latent_sd"] ** 2, sd**2 - 1 / 3.0, atol=1e-10)
 
 
 def test_prediction_mixes_the_draws_of_precisions():
@@ -54,6 +55,8 @@ def test_prediction_mixes_the_draws_of_precisions():
     np.testing.assert_allclose(prediction["mean"], means.mean(0), atol=1e-10)
     total = variances.mean(0) + means.var(0)
     np.testing.assert_allclose(prediction["sd"], np.sqrt(total), atol=1e-10)
+    latent = total - np.mean([1.0, 1 / 3.0, 1 / 9.0])
+    np.testing.assert_allclose(prediction["latent_sd"] ** 2, latent, atol=1e-10)
 
 
 def test_by_evidence():
@@ -88,6 +91,15 @@ def test_new_inputs_reach_the_features():
         pm.set_data({"X": X_NEW, "y_data": np.zeros(6)})
     expected = np.column_stack([np.ones(6), X_NEW, X_NEW**2])
     np.testing.assert_allclose(model["X"].features.get_value(), expected)
+
+
+def test_default_priors_of_the_precisions():
+    """Gamma with shape 1 and rate 0.1: the exponential density with mean 10."""
+    model = bayesian_linear_regression(X, Y)
+    for name in ("alpha", "beta"):
+        for value in (0.3, 7.0, 40.0):
+            found = float(pm.logp(model[name], value).eval())
+            assert found == pytest.approx(np.log(0.1) - 0.1 * value)
 
 
 @pytest.mark.slow

@@ -54,6 +54,12 @@ def test_prediction_of_the_next_observation():
     prediction = bk.predict(model, None)
     assert float(prediction["mean"][0]) == pytest.approx(float(path["mean"]))
     assert float(prediction["sd"][0]) == pytest.approx(np.hypot(0.5, float(path["sd"])))
+    assert float(prediction["latent_sd"][0]) == pytest.approx(float(path["sd"]))
+
+
+def test_new_inputs_are_refused():
+    with pytest.raises(ValueError, match="has no inputs: leave X_new out"):
+        bk.predict(gaussian_mean(X), None, [[1.0]])
 
 
 def test_unknown_standard_deviation():

@@ -3,7 +3,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from pytensor.compile.mode import Mode
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 import bayeskernels as bk
 from bayeskernels.linear_gaussian import linear_posterior
@@ -41,6 +41,27 @@ def test_prediction_without_draws():
     prediction = bk.predict(model, None, X_NEW)
     np.testing.assert_allclose(prediction["mean"], mean, atol=1e-10)
     np.testing.assert_allclose(prediction["sd"], sd, atol=1e-10)
+    np.testing.assert_allclose(prediction["latent_sd"] ** 2, sd**2 - 1 / 40.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e8])
+def test_prediction_does_not_depend_on_the_units_of_measurement(scale):
+    """Widths of 1e8 were cut to e^15 in prediction, but not in the model."""
+    options = {"centers": 5, "alpha": 0.5, "beta": 40.0}
+    prediction = bk.predict(rbf_network(X, Y, **options), None, X_NEW)
+    scaled = bk.predict(rbf_network(X * scale, Y, **options), None, X_NEW * scale)
+    np.testing.assert_allclose(scaled["mean"], prediction["mean"], atol=1e-10)
+    np.testing.assert_allclose(scaled["sd"], prediction["sd"], atol=1e-10)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e8), (1e-10, 1e6)])
+def test_prediction_with_units_that_overlap_nearly_wholly(alpha, beta):
+    """A Cholesky factor of the normal equations does not exist here."""
+    x = np.linspace(-2, 2, 40)[:, None]
+    centers = np.linspace(-2, 2, 12)[:, None]
+    model = rbf_network(x, np.sin(3 * x[:, 0]), centers=centers, width=1.6, alpha=alpha, beta=beta)
+    prediction = bk.predict(model, None, x)
+    np.testing.assert_allclose(prediction["mean"], np.sin(3 * x[:, 0]), atol=0.01)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -75,6 +96,8 @@ def test_prediction_by_draws(shared):
     np.testing.assert_allclose(prediction["mean"], np.mean(means, axis=0), atol=1e-10)
     total = np.mean(variances, axis=0) + np.var(means, axis=0)
     np.testing.assert_allclose(prediction["sd"], np.sqrt(total), atol=1e-10)
+    latent = total - np.mean(1 / draws["beta"])
+    np.testing.assert_allclose(prediction["latent_sd"] ** 2, latent, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +115,19 @@ def test_what_is_random(adapt, random):
     free = {v.name.removeprefix("net::") for v in model.free_RVs}
     assert free == random | {"alpha", "w"}
     assert model.named_vars_to_dims["net::centers"][-1].endswith("feature")
+
+
+def test_priors_around_the_start():
+    """Centres vary by a width, shears by ``metric_sd`` in units of 1 / width, scales by it."""
+    model = rbf_network(X, Y, centers=3, width=0.2, adapt="all", metric_sd=0.3)
+    start = model.initial_point()
+    expected = {"centers": 0.2, "log_scale": 0.3, "shear": 0.3 / 0.2}
+    for name, sd in expected.items():
+        found = pm.logp(model[name], start[name] + 0.1).eval()
+        np.testing.assert_allclose(found, norm(0.0, sd).logpdf(0.1), rtol=1e-6)
+    wide = rbf_network(X, Y, centers=3, width=0.2, adapt="centers", center_sd=2.0)
+    found = pm.logp(wide["centers"], start["centers"]).eval()
+    np.testing.assert_allclose(found, norm(0.0, 2.0).logpdf(0.0), rtol=1e-6)
 
 
 def test_laplace_draws_predict():
