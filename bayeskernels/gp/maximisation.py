@@ -21,6 +21,9 @@ _log = logging.getLogger(__name__)
 #: A transformed hyperparameter stays within this distance of where it starts: factors of 1e5.
 REACH = np.log(1e5)
 
+#: Gain in log evidence by a factor e of a hyperparameter that is worth a warning.
+STEEP = 1e-2
+
 #: Gain in log evidence that is not worth another step.
 SETTLED = 1e-6
 
@@ -47,10 +50,10 @@ class EvidenceMaximum:
     gradient_norm : float
         Largest component of the gradient that does not point out of the bounds.
     at_bounds : tuple of str
-        Hyperparameters that lie at the bounds of the search, a factor of 1e5 from where it starts:
-        the evidence may grow beyond. A length scale of a column without influence does no harm
-        there; a noise or an amplitude tells that targets are far from the prior mean, or fitted
-        without any noise.
+        Hyperparameters at the bounds of the search, a factor of 1e5 from where it starts, with an
+        evidence that grows beyond them: targets are far from the prior mean, say, or fitted without
+        any noise. (Length scales of columns without influence may lie there too, but nothing
+        grows; they are not named.)
     starts : DataFrame
         One row for each start: ``log_evidence``, ``evaluations``, ``converged``, ``message``.
     theta : array of shape (d,)
@@ -164,11 +167,11 @@ def maximise_evidence(
             "a prior that starts at one."
         )
     point = evidence.constrained(best.x)
-    at_bounds = _names_of(evidence, (best.x <= bounds[:, 0]) | (best.x >= bounds[:, 1]))
+    at_bounds = _names_of(evidence, _grows_beyond(best, bounds))
     if at_bounds:
         _log.warning(
-            "The evidence is largest at the bounds of the search: %s. It may grow beyond; is the "
-            "mean of the targets far from the mean of the process?",
+            "The evidence still grows at the bounds of the search: %s. Is the mean of the targets "
+            "far from that of the process?",
             ", ".join(at_bounds),
         )
     with few_threads(process_of(model)):
@@ -185,6 +188,13 @@ def maximise_evidence(
         dims={name: model.named_vars_to_dims.get(name) for name in point},
         coords={dim: list(values) for dim, values in model.coords.items() if values is not None},
     )
+
+
+def _grows_beyond(result, bounds):
+    """Whether a number lies at a bound, and the evidence has a slope beyond it."""
+    below = (result.x <= bounds[:, 0]) & (result.jac > STEEP)
+    above = (result.x >= bounds[:, 1]) & (result.jac < -STEEP)
+    return below | above
 
 
 def _names_of(evidence, chosen):

@@ -246,10 +246,20 @@ def test_maximum_at_the_bounds_is_pointed_out(caplog):
     far = 1e6 + np.sin(6 * x[:, 0]) + 0.1 * rng.normal(size=40)
     best = bk.gp.maximise_evidence(bk.models.gp_regression(x, far), progressbar=False)
     assert "noise" in best.at_bounds
-    assert "at the bounds of the search: " in caplog.text
+    assert "grows at the bounds of the search: " in caplog.text
     assert "at_bounds=" in repr(best)
     caplog.clear()
     best = bk.gp.maximise_evidence(bk.models.gp_regression(x, far - 1e6), progressbar=False)
+    assert best.at_bounds == ()
+    assert not caplog.records
+
+
+def test_columns_without_influence_are_no_reason_to_warn(caplog):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(60, 3))
+    y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    best = bk.gp.maximise_evidence(ard(X, y), progressbar=False)
+    assert (best.point["ls"][1:] > 20).any()
     assert best.at_bounds == ()
     assert not caplog.records
 
