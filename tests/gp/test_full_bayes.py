@@ -4,19 +4,18 @@ import pymc as pm
 import pytest
 import xarray as xr
 from pymc.blocking import DictToArrayBijection
-from pytensor.compile.mode import Mode
+from pytensor.compile import mode
 
 import bayeskernels as bk
-from bayeskernels.gp import modes
 from bayeskernels.gp.full_bayes import _distinct, _pulled_in
 from bayeskernels.gp.hyperparameter_density import HyperparameterDensity
-from bayeskernels.gp.modes import find_modes
+from bayeskernels.gp.modes import Mode, find_modes
 
 cov = pm.gp.cov
 RNG = np.random.default_rng(1)
 X = RNG.uniform(size=(25, 2))
 Y = np.sin(6 * X[:, 0]) + 0.2 * RNG.normal(size=25)
-PLAIN = Mode(linker="py", optimizer="fast_compile")
+PLAIN = mode.Mode(linker="py", optimizer="fast_compile")
 QUIET = {"cores": 1, "quiet": True, "compute_convergence_checks": False}
 
 
@@ -174,14 +173,14 @@ def test_chains_start_in_all_modes_that_matter(monkeypatch):
 
 
 def test_starts_without_density_are_pulled_towards_a_mode():
-    mode = modes.Mode(np.zeros(1), 0.0, np.eye(1), 0.0)
+    peak = Mode(np.zeros(1), 0.0, np.eye(1), 0.0)
 
     class Density:
         def value(self, x):
             return 0.0 if abs(x[0]) < 1.0 else np.nan
 
-    assert _pulled_in(Density(), np.array([0.7]), [mode])[0] == 0.7
-    assert _pulled_in(Density(), np.array([6.0]), [mode])[0] == 0.75
+    assert _pulled_in(Density(), np.array([0.7]), [peak])[0] == 0.7
+    assert _pulled_in(Density(), np.array([6.0]), [peak])[0] == 0.75
 
 
 def test_ends_at_one_maximum_are_searched_from_once():
