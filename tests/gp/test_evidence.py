@@ -264,6 +264,17 @@ def test_columns_without_influence_are_no_reason_to_warn(caplog):
     assert not caplog.records
 
 
+def test_growth_beyond_the_bounds_needs_a_bound_and_a_slope():
+    """The slopes are those of the negative evidence."""
+    result = OptimizeResult(
+        x=np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.5]),
+        jac=np.array([1.0, 1e-6, -1.0, -1.0, -1e-6, 1.0, 1.0]),
+    )
+    bounds = np.tile([0.0, 1.0], (7, 1))
+    expected = [True, False, False, True, False, False, False]
+    assert maximisation._grows_beyond(result, bounds).tolist() == expected
+
+
 def test_names_of_hyperparameters_at_the_bounds(data):
     evidence = bk.gp.EvidenceFunction(ard(*data))
     names = maximisation._names_of(evidence, np.array([True, False, False, True, False]))
