@@ -8,9 +8,14 @@ The factor is a Cholesky factor with pivoting: it reveals the rank, costs a thir
 decomposition at most, and its expansion needs only the r pivot points, so a low rank is as cheap to
 predict with as it is to sample. Eigenvectors are the alternative: the best approximation of a given
 rank, at the price of an expansion in all m points.
+
+A factor of the numerical rank keeps the direction of every row, however short the row is beside the
+others: a classifier sees nothing else of a point. Where a factor of the matrix itself leaves more
+of a row than rounding errors, that of its correlations is taken. Rows with k(x, x) = 0 are exactly
+zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -113,15 +118,13 @@ def factor_gram(gram, *, rank=None, method="cholesky"):
     check_gram(gram)
     if rank is not None:
         check_rank(rank)
-    if method == "eigen":
-        factor = _eigen_factor(gram, m if rank is None else min(rank, m))
-    elif method == "cholesky" and rank is not None and rank < m:
-        factor = pivoted_cholesky(np.diag(gram), lambda j: gram[:, j], rank=rank)
-    elif method == "cholesky":
-        factor = _lapack_factor(gram)
-    else:
+    if method not in ("cholesky", "eigen"):
         raise ValueError(f"The factorization must be 'cholesky' or 'eigen', got {method!r}.")
-    return factor
+    if rank is None or rank >= m:
+        return _whole_factor(gram, _lapack_factor if method == "cholesky" else _eigen_factor)
+    if method == "eigen":
+        return _without_rows(_eigen_factor(gram, rank), np.diag(gram) <= 0.0)
+    return pivoted_cholesky(np.diag(gram), lambda j: gram[:, j], rank=rank)
 
 
 def check_gram(gram):
@@ -165,6 +168,57 @@ def _not_psd(excess):
     )
 
 
+def _rounding(m):
+    """Share of its squared length by which rounding errors may shorten a row of a factor."""
+    return 10 * m * np.finfo(float).eps
+
+
+def _whole_factor(gram, factor_of):
+    """Factor of the numerical rank that does justice to short rows too."""
+    diagonal = np.diag(gram)
+    factor = factor_of(gram)
+    left = diagonal - np.einsum("ij,ij->i", factor.features, factor.features)
+    if (left > _rounding(len(gram)) * diagonal)[diagonal > 0.0].any():
+        try:
+            return _factor_of_correlations(gram, factor_of)
+        except ValueError:
+            # Only as correlations are they indefinite: values of the shortest rows, which can
+            # hardly be seen beside the others, contradict their lengths. They are rounding errors.
+            is_noise = diagonal <= len(gram) * np.finfo(float).eps * diagonal.max()
+            return _without_rows(factor, is_noise)
+    return _without_rows(factor, diagonal <= 0.0)
+
+
+def _factor_of_correlations(gram, factor_of):
+    """Factor of the matrix scaled to a diagonal of ones, with its rows scaled back."""
+    is_zero = np.diag(gram) <= 0.0
+    lengths = np.sqrt(np.where(is_zero, 1.0, np.diag(gram)))
+    correlations = gram / lengths[:, None] / lengths
+    correlations[is_zero] = correlations[:, is_zero] = 0.0
+    factor = factor_of(correlations)
+    features = factor.features * lengths[:, None]
+    if factor.method == "cholesky":
+        whitening = np.asfortranarray(features[factor.support])
+    else:
+        whitening = factor.whitening / lengths[:, None]
+    left = np.diag(gram) - np.einsum("ij,ij->i", features, features)
+    return _without_rows(
+        replace(
+            factor,
+            features=features,
+            whitening=whitening,
+            discarded=float(max(left.sum(), 0.0) / np.trace(gram)),
+        ),
+        is_zero,
+    )
+
+
+def _without_rows(factor, is_zero):
+    """The factor with exact zeros in some rows; no pivot is among them."""
+    factor.features[is_zero] = 0.0
+    return factor
+
+
 def _lapack_factor(gram):
     """Cholesky with complete pivoting (LAPACK's pstrf), to the numerical rank."""
     m = len(gram)
@@ -184,10 +238,10 @@ def _lapack_factor(gram):
     return GramFactor(features, pivots[:rank], whitening, "cholesky", discarded)
 
 
-def _eigen_factor(gram, rank):
+def _eigen_factor(gram, rank=None):
     """Leading eigenvectors, scaled by the square roots of their eigenvalues."""
     m = len(gram)
-    keep = None if rank == m else (m - rank, m - 1)
+    keep = None if rank is None else (m - rank, m - 1)
     values, vectors = linalg.eigh(gram, subset_by_index=keep)
     scale = np.diag(gram).max()
     if values[0] < -1e-7 * scale:
@@ -219,23 +273,36 @@ def pivoted_cholesky(diagonal, column, *, rank):
     -------
     GramFactor
     """
-    left = np.array(diagonal, dtype=np.float64)
-    check_diagonal(left)
+    diagonal = np.asarray(diagonal, dtype=np.float64)
+    check_diagonal(diagonal)
     check_rank(rank)
-    m = len(left)
+    m = len(diagonal)
     rank = min(rank, m)
+    left = np.maximum(diagonal, 0.0)
+    squares = np.where(left > 0.0, left, np.inf)
     features = np.zeros((m, rank))
+    is_zero = left == 0.0
     pivots = []
     scale, trace = left.max(), left.sum()
-    for k in range(rank):
+    while (k := len(pivots)) < rank:
         pivot = int(np.argmax(left))
-        if left[pivot] <= m * np.finfo(float).eps * scale:
-            break
+        is_short = left[pivot] <= m * np.finfo(float).eps * scale
+        if is_short:
+            # Nothing is left beside the longest rows, but a short one may still have a direction.
+            pivot = int(np.argmax(left / squares))
+            if left[pivot] <= _rounding(m) * squares[pivot]:
+                break
         new = column(pivot) - features[:, :k] @ features[pivot, :k]
         if not np.isfinite(new).all():
             raise ValueError("The kernel gave values that are not finite.")
         new = new / np.sqrt(left[pivot])
         new[pivots] = 0.0
+        new[is_zero] = 0.0
+        if is_short and (new**2 > np.maximum(left, 0.0) + _rounding(m) * squares).any():
+            # Its values contradict its length: both are rounding errors.
+            is_zero[pivot] = True
+            left[pivot] = 0.0
+            continue
         features[:, k] = new
         pivots.append(pivot)
         left -= new**2
@@ -243,6 +310,7 @@ def pivoted_cholesky(diagonal, column, *, rank):
         if left.min() < -1e-7 * scale:
             raise _not_psd(-left.min() / scale)
     features = np.ascontiguousarray(features[:, : len(pivots)])
+    features[is_zero] = 0.0
     pivots = np.array(pivots)
     whitening = np.asfortranarray(np.tril(features[pivots]))
     discarded = float(np.clip(left, 0.0, None).sum() / trace)

@@ -7,6 +7,8 @@ length in feature space.
 import numpy as np
 from scipy.optimize import nnls
 
+from bayeskernels.unit_rows import unit_rows
+
 __all__ = ["FREE_OFFSET", "hard_margin", "hull_weights"]
 
 #: A constant feature as large as this is an offset that costs next to nothing.
@@ -35,11 +37,21 @@ def hull_weights(vectors):
     >>> hull_weights(np.array([[1.0, 1.0], [1.0, -1.0], [5.0, 0.0]])).round(6).tolist()
     [0.5, 0.5, 0.0]
     """
-    # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
-    system = np.vstack([vectors.T, np.full(len(vectors), 1e-3)])
-    target = np.append(np.zeros(vectors.shape[1]), 1.0)
-    weights, _ = nnls(system, target, maxiter=50 * len(vectors))
+    weights, offsets = _weights_of_units(*unit_rows(vectors))
+    weights = weights * offsets
     return weights / weights.sum()
+
+
+def _weights_of_units(units, lengths):
+    """Weights as above, but of unit vectors, and the smallest length over that of each vector."""
+    is_zero = lengths == 0.0
+    shortest = lengths.min(where=~is_zero, initial=np.inf)
+    offsets = np.where(is_zero, 1.0, shortest / np.where(is_zero, 1.0, lengths))
+    # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
+    system = np.vstack([units.T, 1e-3 * offsets])
+    target = np.append(np.zeros(units.shape[1]), 1.0)
+    weights, _ = nnls(system, target, maxiter=50 * len(units))
+    return weights, offsets
 
 
 def hard_margin(features, y, *, constant=0.0):
@@ -75,13 +87,16 @@ def hard_margin(features, y, *, constant=0.0):
     [0.5, 0.25]
     """
     signed = np.column_stack([features, np.full(len(features), constant)]) * y[:, None]
-    weights = hull_weights(signed)
+    units, lengths = unit_rows(signed)
+    weights, offsets = _weights_of_units(units, lengths)
     # Which points are support vectors is reliable; w itself is better solved for once more.
-    support = signed[weights > 0.0]
-    w = np.linalg.lstsq(support, np.ones(len(support)), rcond=None)[0]
-    if not (signed @ w).min() > 0.99:
+    support = weights > 0.0
+    w = np.linalg.lstsq(units[support], offsets[support], rcond=None)[0]
+    # Rounding may be all that a point has which is far longer than the shortest one.
+    if not (units @ w > 0.99 * offsets - 1e-13 * np.linalg.norm(w)).all():
         raise ValueError(
             "No hyperplane separates the classes, or none that rounding errors leave room for: the "
             "version space is empty."
         )
+    w = w / lengths.min()
     return w[:-1], float(constant * w[-1])

@@ -22,6 +22,8 @@ from scipy.optimize import root
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from scipy.stats import qmc
 
+from bayeskernels.unit_rows import unit_rows
+
 __all__ = ["OrthantProbability", "log_orthant_probability", "orthant_of_features"]
 
 #: A direction that is left with less than this of its length by those before it is their
@@ -137,13 +139,12 @@ def _ordered_slopes(features):
 
     Row i of the factor is divided by its diagonal: then z_i > -(slopes[i] @ z).
     """
-    lengths = np.linalg.norm(features, axis=1)
+    units, lengths = unit_rows(features)
     if features.shape[0] > features.shape[1] or not lengths.all():
         raise ValueError(
             f"{features.shape[0]} outputs in {features.shape[1]} dimensions are combinations of "
             "each other, and tilting has no density to work with."
         )
-    units = features / lengths[:, None]
     order = _most_constrained_first(units)
     # By orthogonal transformations rather than from the Gram matrix, whose small pivots would be
     # rounding errors.

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 
 from bayeskernels.hard_margin import hull_weights
+from bayeskernels.unit_rows import unit_rows
 
 __all__ = ["find_consistent_direction"]
 
@@ -79,13 +80,13 @@ def find_consistent_direction(
     True
     """
     points = np.arange(len(features)) if points is None else points
-    lengths = np.linalg.norm(features, axis=1)
+    units, lengths = unit_rows(features)
     if (lengths == 0).any():
         raise ValueError(
             f"Point {points[np.argmin(lengths)]} has a zero feature vector (k(x, x) = 0), so all "
             f"classifiers err on it. Use bias > 0. {remedy}"
         )
-    units = features * (np.where(is_positive, 1.0, -1.0) / lengths)[:, None]
+    units = units * np.where(is_positive, 1.0, -1.0)[:, None]
     max_updates = 50 * len(units) if max_updates is None else max_updates
     w = _dual_perceptron(units @ units.T, max_updates) @ units
     if _margin(units, w) < SMALLEST_MARGIN:

@@ -30,7 +30,7 @@ __all__ = ["build_kernel_classifier", "random_features", "register_inputs"]
 
 _log = logging.getLogger(__name__)
 
-#: Relative size of what is added to the diagonal of a Gram matrix with random hyperparameters.
+#: What is added to the diagonal of a Gram matrix with random hyperparameters, relative to it.
 JITTER = 1e-8
 
 
@@ -136,7 +136,8 @@ def random_features(kernel, inputs, X, softness):
     X = pytensor.shared(X, name="X_train")
     gram = kernel.graph(X)
     diagonal = pt.diagonal(gram)
-    jitter = JITTER * pt.mean(diagonal)
+    # Relative to each point, so that a short feature vector keeps its direction beside long ones.
+    jitter = JITTER * pt.switch(diagonal > 0.0, diagonal, pt.mean(diagonal))
     cross = kernel.graph(inputs, X)
     if not isinstance(softness, float) or softness > 0.0:
         # Only the training points themselves have a soft boundary, not new ones in their place.
@@ -144,7 +145,7 @@ def random_features(kernel, inputs, X, softness):
         is_training = pt.eq(inputs.shape[0], X.shape[0]) & pt.all(pt.eq(inputs[:n], X[:n]))
         gram = gram + pt.diag(softness * diagonal)
         cross = cross + is_training * pt.eye(inputs.shape[0], X.shape[0]) * softness * diagonal
-    factor = pt.linalg.cholesky(gram + jitter * pt.eye(X.shape[0]))
+    factor = pt.linalg.cholesky(gram + pt.diag(jitter))
     return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
 
 

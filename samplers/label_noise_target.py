@@ -176,7 +176,11 @@ def _linear_map(f, w):
     points = np.concatenate([np.zeros((1, dimension)), np.ones((1, dimension)), np.eye(dimension)])
     outputs = vectorize_graph(f, {w: pt.as_tensor(points)})
     zero, ones, columns = outputs[0], outputs[1], outputs[2:]
-    is_linear = pt.all(pt.isclose(zero, 0.0)) & pt.all(pt.isclose(ones, columns.sum(axis=0)))
+    # Beside the outputs of each point, which may be small ones.
+    size = pt.maximum(pt.abs(columns).max(axis=0), np.finfo(float).tiny)
+    is_linear = pt.all(pt.isclose(zero / size, 0.0)) & pt.all(
+        pt.isclose(ones / size, columns.sum(axis=0) / size)
+    )
     message = f"The outputs are not linear in {w.name}: there are no flat walls to bounce off."
     return CheckAndRaise(TypeError, message)(columns.T, is_linear)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from bayeskernels.unit_rows import unit_rows
+
 __all__ = ["WallGeometry", "Walls", "label_costs"]
 
 #: Two unit normals closer than this (up to sign) are one wall. The last pivots of a Gram factor are
@@ -72,15 +74,17 @@ class WallGeometry:
 
     @classmethod
     def from_features(cls, features, is_positive):
-        """Find the distinct walls of feature vectors (rows of ``features``) and their labels."""
-        features = np.asarray(features, dtype=np.float64)
-        lengths = np.linalg.norm(features, axis=1)
-        is_wall = lengths > 1e-12 * lengths.max(initial=0.0)
-        units = features[is_wall] / lengths[is_wall, None]
+        """Find the distinct walls of feature vectors (rows of ``features``) and their labels.
+
+        A wall is a direction: lengths do not matter, and only a row of zeros is no wall.
+        """
+        units, lengths = unit_rows(features)
+        is_wall = lengths > 0.0
+        units = units if is_wall.all() else units[is_wall]
         keep, group, sign = _coincident_groups(units)
-        wall_of_point = np.full(len(features), -1)
+        wall_of_point = np.full(len(lengths), -1)
         wall_of_point[is_wall] = group
-        orientation = np.ones(len(features))
+        orientation = np.ones(len(lengths))
         orientation[is_wall] = sign
         right_side = np.where(is_positive, orientation, -orientation)
         normals = units if len(keep) == len(units) else units[keep]

@@ -104,3 +104,54 @@ def test_bad_options():
         factor_gram(np.eye(2), rank=0)
     with pytest.raises(ValueError, match="factorization"):
         factor_gram(np.eye(2), method="lu")
+
+
+def wide_rows(n=12, spread=8):
+    """Points in three dimensions, and lengths; all but the two shortest lie in a plane."""
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((n, 3))
+    points[:-2, 2] = 0.0
+    order = rng.permutation(n)
+    return points[order], np.logspace(spread, -spread, n)[order]
+
+
+@pytest.mark.parametrize(("method", "rank"), [("cholesky", None), ("cholesky", 7), ("eigen", None)])
+def test_directions_of_rows_of_very_different_length(method, rank):
+    """Angles between rows are those between the points, however long these are."""
+    points, lengths = wide_rows()
+    scaled = points * lengths[:, None]
+    factor = factor_gram(scaled @ scaled.T, method=method, rank=rank)
+    assert factor.rank == 3
+    units = factor.features / np.linalg.norm(factor.features, axis=1, keepdims=True)
+    true = points / np.linalg.norm(points, axis=1, keepdims=True)
+    np.testing.assert_allclose(units @ units.T, true @ true.T, atol=1e-9)
+    # New points get their coordinates with the same relative precision.
+    mapped = factor.map((scaled @ scaled.T)[:, factor.support])
+    np.testing.assert_allclose(
+        mapped / lengths[:, None], factor.features / lengths[:, None], atol=1e-9
+    )
+    w = np.random.default_rng(0).standard_normal(3)
+    outputs = scaled @ scaled[factor.support].T @ factor.expansion(w)
+    np.testing.assert_allclose(outputs / lengths, factor.features @ w / lengths, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [None, 20])
+@pytest.mark.parametrize("method", ["cholesky", "eigen"])
+def test_zero_kernel_values_are_exactly_zero_rows(points, method, rank):
+    points[[3, 17]] = 0.0
+    factor = factor_gram(points @ points.T, method=method, rank=rank)
+    np.testing.assert_array_equal((factor.features == 0).all(axis=1), (points == 0).all(axis=1))
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigen"])
+def test_rows_of_rounding_errors_are_zero(points, method):
+    """A centred matrix has rounding errors where points lie in the mean: they are no directions."""
+    points[:4] = points[4:].mean(axis=0)
+    gram = points @ points.T
+    gram -= gram.mean(axis=0)
+    gram -= gram.mean(axis=1, keepdims=True)
+    gram = (gram + gram.T) / 2
+    assert 0 < np.abs(gram[:4]).max() < 1e-15 * gram.max()
+    factor = factor_gram(gram, method=method)
+    assert factor.rank == 3
+    assert not factor.features[:4].any()

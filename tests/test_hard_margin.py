@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from bayeskernels.data import make_two_moons
 from bayeskernels.gram import factor_gram
-from bayeskernels.hard_margin import FREE_OFFSET, hard_margin
+from bayeskernels.hard_margin import FREE_OFFSET, hard_margin, hull_weights
 
 
 def kernel_features(n=30, width=0.5, seed=2):
@@ -57,3 +57,29 @@ def test_thin_margins_are_found():
 def test_no_hard_margin_where_classes_overlap():
     with pytest.raises(ValueError, match="No hyperplane separates the classes"):
         hard_margin(np.array([[1.0], [2.0]]), np.array([1, -1]))
+
+
+@pytest.mark.parametrize("spread", [2, 8])
+def test_points_of_very_different_length(spread):
+    """The constraints y <w, a> >= 1 of long points are only signs: the short ones hold w."""
+    rng = np.random.default_rng(1)
+    units = rng.standard_normal((12, 3))
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    y = np.where(units @ [1.0, 2.0, -1.0] > 0, 1, -1)
+    lengths = np.logspace(-spread, spread, 12)
+    w, _ = hard_margin(units * lengths[:, None], y)
+    assert (y * (units * lengths[:, None] @ w) > 1 - 1e-6).all()
+    found = minimize(
+        lambda v: 0.5 * v @ v,
+        [1.0, 2.0, -1.0],
+        jac=lambda v: v,
+        constraints={
+            "type": "ineq",
+            "fun": lambda v: y * (units @ v) - lengths[0] / lengths,
+            "jac": lambda v: y[:, None] * units,
+        },
+        options={"ftol": 1e-14},
+    )
+    np.testing.assert_allclose(w * lengths[0], found.x, rtol=1e-5)
+    np.testing.assert_allclose(hull_weights(1e-9 * np.eye(2)), [0.5, 0.5])
+    np.testing.assert_allclose(hull_weights(np.array([[1.0], [0.0]])), [0.0, 1.0], atol=1e-12)

@@ -14,6 +14,7 @@ from bayeskernels.plots.plane import thin
 from bayeskernels.plots.sphere import check_linear, in_input_space
 from bayeskernels.plots.style import CLASS_COLORS, INK, QUIET, SERIES_COLORS, as_axes, legend_below
 from bayeskernels.specification import specification_of
+from bayeskernels.unit_rows import unit_rows
 from bayeskernels.version_space import find_consistent_direction
 
 __all__ = ["version_space"]
@@ -137,7 +138,7 @@ def _inward_normals(specification):
         raise ValueError("With softness the version space has a dimension for every point.")
     check_linear(specification, "The version space")
     signs = np.where(specification.codes == 1, 1.0, -1.0)
-    return specification.X * (signs / np.linalg.norm(specification.X, axis=1))[:, None]
+    return unit_rows(specification.X)[0] * signs[:, None]
 
 
 def _direction(function, name):

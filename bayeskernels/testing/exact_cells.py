@@ -97,11 +97,12 @@ def sign_cells(features):
     (8, [0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125])
     """
     features = np.asarray(features, dtype=np.float64)
-    lengths = np.linalg.norm(features, axis=1)
-    is_wall = lengths > 1e-12 * lengths.max(initial=0.0)
+    is_wall = (features != 0.0).any(axis=1)
     if not is_wall.any():
         return SignCells(np.zeros((1, len(features)), np.int8), np.ones(1), features)
-    units = features[is_wall] / lengths[is_wall, None]
+    # Twice, as squares of very small or large numbers are zero or infinite.
+    units = features[is_wall] / np.abs(features[is_wall]).max(axis=1, keepdims=True)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
     _, singular, axes = np.linalg.svd(units, full_matrices=False)
     rank = int(np.sum(singular > TOLERANCE * singular[0]))
     if rank > 3:

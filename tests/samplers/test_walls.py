@@ -3,6 +3,7 @@ import pytest
 
 from bayeskernels.samplers import WallGeometry, label_costs
 from bayeskernels.samplers.walls import COINCIDENCE_TOLERANCE
+from bayeskernels.testing import label_noise_cells
 
 
 def test_label_costs_by_class():
@@ -94,3 +95,35 @@ def test_energy_is_infinite_behind_hard_walls():
     assert np.isfinite(energy[:2]).all()
     assert np.isclose(energy[1] - energy[0], np.log(1 / 0.2))
     assert energy[2] == np.inf
+
+
+@pytest.mark.parametrize("spread", [8, 200])
+def test_a_wall_is_a_direction_however_long_its_row(spread):
+    """Rows may be multiplied by positive numbers: walls, sides and cell probabilities stay."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((12, 3))
+    lengths = 10.0 ** rng.permutation(np.linspace(-spread, spread, 12))
+    is_positive = rng.random(12) < 0.5
+    costs = label_costs(is_positive, 0.1, 0.2)
+    plain = WallGeometry.from_features(features, is_positive)
+    scaled = WallGeometry.from_features(features * lengths[:, None], is_positive)
+    np.testing.assert_allclose(scaled.normals, plain.normals, rtol=1e-12)
+    np.testing.assert_array_equal(scaled.right_side, plain.right_side)
+    cells = label_noise_cells(features, is_positive, 0.1, 0.2)
+    cells_of_scaled = label_noise_cells(features * lengths[:, None], is_positive, 0.1, 0.2)
+    assert cells_of_scaled.log_evidence == pytest.approx(cells.log_evidence, rel=1e-12)
+    # Walls know the posterior of the exact cells, up to a constant.
+    outputs = cells.signs.astype(float)  # one wall for each point, in the same order
+    energy = scaled.with_costs(costs).energy(outputs)
+    prior = label_noise_cells(features, is_positive, 0.4999999).probabilities
+    assert len(prior) == len(energy)
+    weights = prior * np.exp(-(energy - energy.min()))
+    np.testing.assert_allclose(weights / weights.sum(), cells.probabilities, rtol=1e-5)
+
+
+def test_only_exact_zeros_are_zero_rows():
+    features = np.array([[1e200, 0.0], [0.0, 0.0], [0.0, 5e-324], [-1e-200, 1e-200]])
+    geometry = WallGeometry.from_features(features, np.ones(4, bool))
+    np.testing.assert_array_equal(geometry.wall_of_point, [0, -1, 1, 2])
+    root = np.sqrt(0.5)
+    np.testing.assert_allclose(geometry.normals, [[1, 0], [0, 1], [-root, root]])
