@@ -1,7 +1,9 @@
 """Active learning: ask for the label that tells most (KGS, section 4).
 
 When labels are expensive, the next one to ask for is that of the point on which the posterior is
-most divided: the entropy of the votes of the drawn classifiers is largest (query by committee).
+most divided: the entropy of the votes of the drawn classifiers is largest (query by committee). As
+in the paper these are classifiers in the span of the labelled points; that they know little of
+points far from all of these does not count.
 """
 
 import numpy as np

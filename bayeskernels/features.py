@@ -10,6 +10,7 @@ import numpy as np
 import pytensor
 from pytensor.tensor.sharedvar import TensorSharedVariable
 
+from bayeskernels.beyond_span import rest_variances
 from bayeskernels.gram import factor_gram, pivoted_cholesky
 from bayeskernels.inputs import as_new_inputs
 
@@ -65,6 +66,10 @@ class FeatureMap:
     def __call__(self, X):
         """Coordinates of the rows of X, shape (len(X), rank)."""
         return self.factor.map(self.kernel(X, self.support_inputs))
+
+    def rest(self, features, diagonal):
+        """Variances that coordinates leave of k(x, x), see :mod:`bayeskernels.beyond_span`."""
+        return rest_variances(diagonal, features)
 
 
 class KernelExpansion:

@@ -26,11 +26,12 @@ __all__ = [
     "directions",
     "directions_by_chain",
     "drawn_classifiers",
-    "fitc_precisions",
     "flip_rates",
     "noise_deviations",
     "output_blocks",
+    "outputs_with_rest",
     "posterior_draws",
+    "process_precisions",
 ]
 
 #: Size of a block of outputs: large enough for BLAS to run at full speed, small enough for caches.
@@ -170,6 +171,9 @@ class _WithOffset:
     def __call__(self, X):
         return _append_ones(self.feature_map(X))
 
+    def rest(self, features, diagonal):
+        return self.feature_map.rest(features[:, :-1], diagonal)
+
     def at_training(self):
         return _append_ones(self.feature_map.factor.features)
 
@@ -199,9 +203,9 @@ def flip_rates(specification, idata):
     return noise[..., 0].ravel(), noise[..., 1].ravel()
 
 
-def fitc_precisions(specification, idata):
-    """Precision g of each draw, or the one number at which it is fixed, where FITC needs it."""
-    g = specification.fitc_precision
+def process_precisions(specification, idata):
+    """Precision g of a latent process for each draw, or the one number at which it is fixed."""
+    g = specification.precision
     if hasattr(g, "get_value"):
         return np.asarray(g.get_value())
     return posterior_draws(idata, g).ravel()
@@ -251,13 +255,36 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     array of shape (n_points, n_draws) or (n_points, n_draws, n_classes)
         Their outputs; by class where there are more than two.
     """
+    for part, outputs, _ in outputs_with_rest(specification, idata, X, progressbar=progressbar):
+        yield part, outputs
+
+
+def outputs_with_rest(specification, idata, X=None, *, diagonal=None, progressbar=True):
+    """Go through points in blocks, with what the draws say of them and what they leave open.
+
+    Parameters
+    ----------
+    specification, idata, X, progressbar
+        See :func:`output_blocks`.
+    diagonal : array of shape (n,), optional
+        Kernel values of the points with themselves, where the kernel is fixed.
+
+    Yields
+    ------
+    slice, array
+        See :func:`output_blocks`.
+    array of shape (n_points, 1) or (n_points, n_draws), or None
+        Variance of the function besides, before it is divided by a precision. None where it is not
+        known, or the model has none: kernel expansions in active points are all there is to them.
+    """
     w, feature_map = drawn_classifiers(specification, idata)
     if feature_map is None:
         if isinstance(specification, GeneralizedKernelSpecification):
             outputs = _expansions_draw_by_draw(specification, idata, w, X, progressbar)
+            rest = None
         else:
-            outputs = _outputs_draw_by_draw(specification, idata, X, progressbar)
-        yield slice(0, len(outputs)), outputs
+            outputs, rest = _outputs_draw_by_draw(specification, idata, X, progressbar)
+        yield slice(0, len(outputs)), outputs, rest
         return
     w = w.reshape(-1, *w.shape[2:])
     columns = w.reshape(-1, w.shape[-1]).T
@@ -271,17 +298,21 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     for start in range(0, len(points), n_rows):
         part = slice(start, min(start + n_rows, len(points)))
         rows = feature_map(points[part]) if features is None else features[part]
-        yield part, (rows @ columns).reshape(len(rows), *w.shape[:-1])
+        rest = None
+        if diagonal is not None and hasattr(feature_map, "rest"):
+            rest = feature_map.rest(rows, diagonal[part])[:, None]
+        yield part, (rows @ columns).reshape(len(rows), *w.shape[:-1]), rest
 
 
 def _outputs_draw_by_draw(specification, idata, X, progressbar):
-    """Outputs under each draw's own kernel, shape (n, n_draws) or (n, n_draws, n_classes)."""
+    """Outputs and rests under each draw's own kernel, (n, n_draws, ...) and (n, n_draws)."""
     X = specification.X if X is None else X
     evaluate, names = _compile_outputs(specification)
     draws = [posterior_draws(idata, name) for name in names]
     draws = [values.reshape(-1, *values.shape[2:]) for values in draws]
     by_class = () if specification.n_classes == 2 else (specification.n_classes,)
     outputs = np.empty((len(X), len(draws[0]), *by_class))
+    rest = np.empty(outputs.shape[:2])
     # Each draw is a small problem, on which several BLAS threads only wait for each other.
     with (
         threadpool_limits(1, user_api="blas"),
@@ -289,8 +320,8 @@ def _outputs_draw_by_draw(specification, idata, X, progressbar):
     ):
         steps = progress.track(range(outputs.shape[1]), description="Outputs by draw")
         for s in steps:
-            outputs[:, s] = evaluate(X, *(values[s] for values in draws))
-    return outputs
+            outputs[:, s], rest[:, s] = evaluate(X, *(values[s] for values in draws))
+    return outputs, rest
 
 
 def _expansions_draw_by_draw(specification, idata, w, X, progressbar):
@@ -323,12 +354,12 @@ def noise_deviations(specification, idata):
 
 def _compile_outputs(specification):
     """Function of inputs and the variables on which the outputs depend, with their names."""
-    graph = specification.outputs
-    inputs = next(v for v in ancestors([graph]) if v.name is not None and _is_inputs(v))
-    random = [v for v in ancestors([graph]) if v.name is not None and _is_random(v)]
+    graphs = [specification.outputs, specification.rest]
+    inputs = next(v for v in ancestors(graphs) if v.name is not None and _is_inputs(v))
+    random = [v for v in ancestors(graphs) if v.name is not None and _is_random(v)]
     arguments = [v.type(name=v.name) for v in [inputs, *random]]
-    replaced = clone_replace([graph], dict(zip([inputs, *random], arguments, strict=True)))
-    function = pytensor.function(arguments, replaced[0], on_unused_input="ignore")
+    replaced = clone_replace(graphs, dict(zip([inputs, *random], arguments, strict=True)))
+    function = pytensor.function(arguments, replaced, on_unused_input="ignore")
     return function, [v.name for v in random]
 
 

@@ -2,26 +2,39 @@ r"""Prediction from the draws of a classifier (KGS, section 4).
 
 *Bayesian transduction* lets the drawn classifiers vote on a new point (KGS, equation (4)); the
 share of the majority says how sure they are. The *Bayes point* (5) is the mean direction: one
-classifier that approximates the vote. The posterior predictive probability also accounts for the
-label noise of the new label itself.
+classifier that approximates the vote.
+
+The drawn classifiers lie in the span of the training points. That suffices for the Bayes point
+(BPM, Theorem 12), but far from all data their vote is surer than the posterior is: there the part
+of a classifier outside the span decides, of which the labels say nothing. The posterior predictive
+probability integrates over this part (:mod:`bayeskernels.beyond_span`) and over the noise of the
+new label itself.
 
 More than two classes are told apart one against the rest (BPM, section 4.3): the class with the
 largest mean output wins, a draw votes for the class with its largest output.
 """
 
-import numba
 import numpy as np
 import xarray as xr
 from scipy.special import expit, ndtr
 from scipy.stats import entropy
 
+from bayeskernels.beyond_span import (
+    hinge_probabilities,
+    largest_probabilities,
+    largest_shares,
+    tally,
+)
 from bayeskernels.class_probability import class_probabilities
-from bayeskernels.distributions.hinge import complete_hinge_logit
 from bayeskernels.gp.prediction import predict_process
 from bayeskernels.gp_specification import GaussianProcessSpecification
-from bayeskernels.inputs import as_new_inputs
-from bayeskernels.models.latent_classifier import rest_variances
-from bayeskernels.outputs import fitc_precisions, flip_rates, noise_deviations, output_blocks
+from bayeskernels.inputs import as_new_inputs, as_targets
+from bayeskernels.outputs import (
+    flip_rates,
+    noise_deviations,
+    outputs_with_rest,
+    process_precisions,
+)
 from bayeskernels.regression_prediction import predict_targets
 from bayeskernels.regression_specification import RegressionSpecification
 from bayeskernels.specification import (
@@ -35,7 +48,7 @@ from bayeskernels.specification import (
 __all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
 
 
-def predict(model, idata, X_new=None, *, progressbar=True):
+def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progressbar=True):
     """Predict the classes, or the targets, of new points by Bayesian model averaging.
 
     Parameters
@@ -50,23 +63,53 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     X_new : array_like of shape (n, p)
         New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
         model without inputs takes none.
+    beyond_span : bool, default True
+        Whether probabilities of classifiers account for the part of the function that the training
+        points do not determine. False restricts functions to the span of the training points, as
+        the papers do, and as ``pm.set_data`` with ``pm.sample_posterior_predictive`` does: far from
+        the data it is too sure.
+    diagonal : array_like of shape (n,), optional
+        For a precomputed kernel: kernel values of the new points with themselves. Without them
+        functions are restricted to the span.
     progressbar : bool
         Whether to show progress; only kernels with random hyperparameters take long.
 
     Returns
     -------
     xarray.Dataset
-        With the dims ``obs_new`` and ``class``: ``label`` (the class with most votes; of more than
-        two classes the one with the largest mean output; in models with a smooth link the more
-        probable one), ``vote`` (share of the draws that vote
-        for a class), ``probability`` (that the label reads so, flips included), ``latent`` (mean
-        output of the unit-length classifiers; by class where there are more than two), ``margin``
-        (size of the winning mean output divided by the square root of k(x, x), the number by which
-        to reject; not divided where the kernel is a Gram matrix or random) and ``entropy`` (of the
-        votes, in bits; KGS prints it without its minus sign). Models with a smooth likelihood also
-        have ``latent_sd``, the standard deviation of the output. A regression has ``mean`` and
-        ``sd`` of a new target, noise included, and ``latent_sd`` of the function without noise,
-        instead of all these.
+        With the dims ``obs_new`` and ``class``:
+
+        ``probability``
+            Posterior predictive probability that the label reads so: averaged over draws, flips
+            included, and with the part of the function beyond the span.
+        ``label``
+            The more probable class of the point itself, flips aside; of more than two classes told
+            apart one against the rest the one with the largest mean output.
+        ``vote``
+            Share of the drawn classifiers, all in the span, that vote for a class (KGS, equation
+            (4)). It knows nothing of flips and of what lies beyond the span.
+        ``entropy``
+            Of the votes, in bits (KGS prints it without its minus sign).
+        ``latent``
+            Mean output, in label-noise classifiers and Bayes point machines that of unit-length
+            classifiers; by class where there are more than two. The part beyond the span has mean
+            zero.
+        ``latent_sd``
+            In models with a smooth likelihood: standard deviation of the output, the part beyond
+            the span included.
+        ``margin``
+            Size of the winning mean output divided by the square root of k(x, x), the number by
+            which to reject; not divided where the kernel is random, or a Gram matrix without
+            ``diagonal``.
+
+        The attribute ``beyond_span`` is 1 where that part is in it, 0 where not: on request, or
+        since there is none. Kernel expansions in active points (generalized kernel models,
+        ``sparse_gp_classifier``) and linear models have none by definition. Ensembles of
+        perceptrons that are expanded in training points are no posterior draws; of them
+        ``probability`` is the vote.
+
+        A regression has ``mean`` and ``sd`` of a new target, noise included, and ``latent_sd`` of
+        the function without noise, instead of all these.
 
     Examples
     --------
@@ -79,6 +122,8 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     >>> bk.predict(model, idata, [[0.0, 1.0], [1.0, -0.5]]).label.values.tolist()
     [-1, 1]
     """
+    if not isinstance(beyond_span, bool | np.bool_):
+        raise TypeError(f"beyond_span must be True or False, got {beyond_span!r}.")
     specification = specification_of(model)
     if isinstance(specification, RegressionSpecification):
         if specification.X is not None:
@@ -92,8 +137,14 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     X_new = new_inputs(X_new, specification, column_names(model))
     if isinstance(specification, GaussianProcessSpecification):
         return predict_process(model, idata, X_new, progressbar=progressbar)
-    blocks = output_blocks(specification, idata, X_new, progressbar=progressbar)
     n = len(X_new)
+    diagonal = _diagonal(specification.kernel, X_new, diagonal)
+    blocks = outputs_with_rest(
+        specification, idata, X_new, diagonal=diagonal, progressbar=progressbar
+    )
+    if not beyond_span and not getattr(specification, "is_fitc", False):
+        blocks = ((part, outputs, None) for part, outputs, _ in blocks)
+    blocks = _Watched(blocks)
     if isinstance(specification, GeneralizedKernelSpecification):
         if specification.link == "identity":
             variables = _regression_prediction(blocks, n, noise_deviations(specification, idata))
@@ -106,34 +157,50 @@ def predict(model, idata, X_new=None, *, progressbar=True):
     elif isinstance(specification, LogisticSpecification):
         variables = _link_prediction(blocks, n, specification.class_names, _logistic)
     elif isinstance(specification, LatentClassifierSpecification):
-        link = _link(specification, idata, X_new)
+        link = _process_link(specification, idata)
         variables = _link_prediction(blocks, n, specification.class_names, link)
     elif specification.n_classes == 2:
         rates = flip_rates(specification, idata)
-        variables = _two_class_prediction(blocks, n, rates, specification.class_names)
+        variables = _two_class_prediction(blocks, n, rates, specification)
     else:
-        variables = _one_vs_rest_prediction(blocks, n, specification.class_names)
+        variables = _one_vs_rest_prediction(blocks, n, specification)
     winning = np.abs(variables["latent"][1])
     winning = winning if winning.ndim == 1 else variables["latent"][1].max(axis=1)
-    variables["margin"] = ("obs_new", winning / _lengths(specification.kernel, X_new))
+    variables["margin"] = ("obs_new", winning / _lengths(diagonal))
     return xr.Dataset(
-        variables, coords={"obs_new": np.arange(n), "class": specification.class_names}
+        variables,
+        coords={"obs_new": np.arange(n), "class": specification.class_names},
+        attrs={"beyond_span": int(blocks.have_rest)},
     )
 
 
-def _two_class_prediction(blocks, n, rates, class_names):
+class _Watched:
+    """Blocks of outputs, of which it is noted whether any of them has a rest."""
+
+    def __init__(self, blocks):
+        self._blocks = blocks
+        self.have_rest = False
+
+    def __iter__(self):
+        for part, outputs, rest in self._blocks:
+            self.have_rest |= rest is not None
+            yield part, outputs, rest
+
+
+def _two_class_prediction(blocks, n, rates, specification):
     q_negative, q_positive = rates
-    votes, gains, latent = np.empty(n), np.empty(n), np.empty(n)
-    # P(label 1) is q- where f < 0 and 1 - q+ where f > 0: q- plus the gain of a positive vote.
+    votes, shares, gains, latent = (np.empty(n) for _ in range(4))
+    # P(label 1) is q- where f < 0 and 1 - q+ where f > 0: q- plus the gain of a positive f.
     gain = np.asarray(1.0 - q_positive - q_negative)
-    for part, outputs in blocks:
+    for part, outputs, rest in blocks:
         weights = np.broadcast_to(gain, outputs.shape[1:])
-        votes[part], gains[part], latent[part] = _tally(outputs, np.ascontiguousarray(weights))
+        found = tally(outputs, weights, rest, specification.rank)
+        votes[part], shares[part], gains[part], latent[part] = found
     positive = np.mean(q_negative) + gains
-    # Where as many vote for the one as for the other, the mean output decides.
-    wins = (votes > 0.5) | ((votes == 0.5) & (latent > 0.0))
+    # Where both signs are equally probable, the mean output decides.
+    wins = (shares > 0.5) | ((shares == 0.5) & (latent > 0.0))
     return {
-        "label": ("obs_new", class_names[wins.astype(int)]),
+        "label": ("obs_new", specification.class_names[wins.astype(int)]),
         "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
         "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
         "latent": ("obs_new", latent),
@@ -141,37 +208,37 @@ def _two_class_prediction(blocks, n, rates, class_names):
     }
 
 
-def _link(specification, idata, X_new):
-    """From the slice of a block and its outputs to probabilities of the positive class."""
-    if specification.link == "hinge":
-        return _complete_hinge
-    if specification.fitc_precision is None:
-        return _probit
-    g = fitc_precisions(specification, idata)
-    rest = rest_variances(specification.kernel, specification.feature_map(X_new), X_new)
-    return lambda part, outputs: ndtr(outputs / np.sqrt(1.0 + rest[part, None] / g))
+def _process_link(specification, idata):
+    """Link of a latent process: probabilities of the positive class, and the variance beyond."""
+
+    def link(outputs, rest):
+        variance = 0.0 if rest is None else rest / process_precisions(specification, idata)
+        if specification.link == "hinge":
+            return hinge_probabilities(outputs, variance), variance
+        # A probit link of a normal function is one of its mean, on a longer scale.
+        return ndtr(outputs / np.sqrt(1.0 + variance)), variance
+
+    return link
 
 
-def _probit(part, outputs):
-    return ndtr(outputs)
+def _probit(outputs, rest):
+    return ndtr(outputs), 0.0
 
 
-def _logistic(part, outputs):
-    return expit(outputs)
-
-
-def _complete_hinge(part, outputs):
-    return expit(complete_hinge_logit(outputs))
+def _logistic(outputs, rest):
+    return expit(outputs), 0.0
 
 
 def _link_prediction(blocks, n, class_names, link):
     """Average over draws of the probability of each class (GKM, section 3.3)."""
     votes, positive, latent, spread = (np.empty(n) for _ in range(4))
-    for part, outputs in blocks:
+    for part, outputs, rest in blocks:
+        probability, variance = link(outputs, rest)
         votes[part] = (outputs > 0).mean(axis=1)
-        positive[part] = link(part, outputs).mean(axis=1)
+        positive[part] = probability.mean(axis=1)
         latent[part] = outputs.mean(axis=1)
-        spread[part] = outputs.std(axis=1)
+        beyond = np.broadcast_to(variance, outputs.shape).mean(axis=1)
+        spread[part] = np.sqrt(outputs.var(axis=1) + beyond)
     return {
         "label": ("obs_new", class_names[(positive > 0.5).astype(int)]),
         "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
@@ -185,13 +252,11 @@ def _link_prediction(blocks, n, class_names, link):
 def _class_prediction(blocks, n, class_names, link=None):
     """Average over draws of the probability of each class to be the largest (GKM, section 6.2)."""
     votes, probability, latent, spread = (np.empty((n, len(class_names))) for _ in range(4))
-    for part, outputs in blocks:
+    for part, outputs, _ in blocks:
         latent[part] = outputs.mean(axis=1)
         spread[part] = outputs.std(axis=1)
         probability[part] = class_probabilities(outputs)
-        largest = outputs.argmax(axis=2)
-        for c in range(len(class_names)):
-            votes[part, c] = (largest == c).mean(axis=1)
+        votes[part] = largest_shares(outputs)
     by_class = ("obs_new", "class")
     return {
         "label": ("obs_new", class_names[probability.argmax(axis=1)]),
@@ -206,7 +271,7 @@ def _class_prediction(blocks, n, class_names, link=None):
 def _regression_prediction(blocks, n, noise):
     """Mean and standard deviation of a new target, and that of the function alone."""
     mean, spread = np.empty(n), np.empty(n)
-    for part, outputs in blocks:
+    for part, outputs, _ in blocks:
         mean[part] = outputs.mean(axis=1)
         spread[part] = outputs.std(axis=1)
     return {
@@ -216,28 +281,49 @@ def _regression_prediction(blocks, n, noise):
     }
 
 
-def _one_vs_rest_prediction(blocks, n, class_names):
-    votes, latent = np.empty((n, len(class_names))), np.empty((n, len(class_names)))
-    for part, outputs in blocks:
+def _one_vs_rest_prediction(blocks, n, specification):
+    class_names = specification.class_names
+    votes, probability, latent = (np.empty((n, len(class_names))) for _ in range(3))
+    for part, outputs, rest in blocks:
         latent[part] = outputs.mean(axis=1)
-        for c in range(len(class_names)):
-            votes[part, c] = (outputs.argmax(axis=2) == c).mean(axis=1)
+        votes[part] = largest_shares(outputs)
+        # The version space knows no label noise: a class is as probable as its function is largest.
+        probability[part] = largest_probabilities(outputs, rest, specification.rank)
     by_class = ("obs_new", "class")
     return {
         "label": ("obs_new", class_names[latent.argmax(axis=1)]),
-        # The version space knows no label noise: a class is as probable as it has votes.
-        "probability": (by_class, votes.copy()),
+        "probability": (by_class, probability),
         "vote": (by_class, votes),
         "latent": (by_class, latent),
         "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
     }
 
 
-def _lengths(kernel, X):
+def _diagonal(kernel, X, given):
+    """Kernel values of points with themselves; None where they cannot be known."""
+    if not kernel.is_precomputed:
+        if given is not None:
+            raise ValueError(
+                "diagonal is for a precomputed kernel; this one knows its values at all points. "
+                "Leave it out."
+            )
+        return None if kernel.is_random else kernel.diagonal(X)
+    if given is None:
+        return None
+    values = as_targets(given, len(X), name="diagonal", inputs="X_new") + kernel.bias
+    if (values < 0.0).any():
+        raise ValueError(
+            "diagonal has negative entries: kernel values of points with themselves are squares of "
+            "lengths."
+        )
+    return values
+
+
+def _lengths(diagonal):
     """Lengths of points in feature space, one where they cannot be known."""
-    if kernel.is_precomputed or kernel.is_random:
+    if diagonal is None:
         return 1.0
-    lengths = np.sqrt(np.maximum(kernel.diagonal(X), 0.0))
+    lengths = np.sqrt(np.maximum(diagonal, 0.0))
     return np.where(lengths > 0.0, lengths, 1.0)
 
 
@@ -261,32 +347,6 @@ def new_inputs(X_new, specification, columns):
                 f"{list(columns)}. {remedy} them."
             )
     return values
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
-def _tally(outputs, weights):
-    """Share of positive outputs, mean of the weights where positive, and mean output, by row.
-
-    An output of exactly zero is half a vote.
-    """
-    n, n_draws = outputs.shape
-    votes = np.zeros(n)
-    gains = np.zeros(n)
-    means = np.zeros(n)
-    for i in range(n):
-        vote = 0.0
-        gain = 0.0
-        total = 0.0
-        for s in range(n_draws):
-            f = outputs[i, s]
-            side = 0.5 * (f > 0.0) + 0.5 * (f >= 0.0)
-            vote += side
-            gain += side * weights[s]
-            total += f
-        votes[i] = vote / n_draws
-        gains[i] = gain / n_draws
-        means[i] = total / n_draws
-    return votes, gains, means
 
 
 def binary_entropy(p):

@@ -20,9 +20,10 @@ def rejection_curve(prediction, y_true, *, by=None):
         From :func:`bayeskernels.predict`.
     y_true : array_like of shape (n,)
         True labels.
-    by : {"vote", "margin"}, optional
-        The certainty: share of votes (the default for two classes), or winning output over the
-        length of the point in feature space (the default for more).
+    by : {"vote", "margin", "probability"}, optional
+        The certainty: share of votes (the default for two classes), winning output over the length
+        of the point in feature space (the default for more), or the largest posterior predictive
+        probability, which also knows points far from all data as uncertain.
 
     Returns
     -------
@@ -53,10 +54,12 @@ def rejection_curve(prediction, y_true, *, by=None):
     if by == "vote":
         # Rounded, so that a share of 0.7 ties with one less 0.3.
         certainty = prediction["vote"].max("class").values.round(12)
+    elif by == "probability":
+        certainty = prediction["probability"].max("class").values.round(12)
     elif by == "margin":
         certainty = prediction["margin"].values
     else:
-        raise ValueError(f'by must be "vote" or "margin", got {by!r}.')
+        raise ValueError(f'by must be "vote", "margin" or "probability", got {by!r}.')
     order = np.argsort(certainty, kind="stable")
     wrong = (labels != y_true)[order].astype(float)
     n = len(wrong)

@@ -78,6 +78,9 @@ class ClassifierSpecification(ModelSpecification):
         None where the kernel has random hyperparameters.
     outputs : TensorVariable or None
         Outputs f as a graph of the model's variables; None where there is no PyMC model.
+    rest : TensorVariable or None
+        Where the kernel is random, the variance k(x, x) - |phi(x)|^2 beyond the span as such a
+        graph (:mod:`bayeskernels.beyond_span`).
     noise_data : SharedVariable, float or None
         The model's data ``noise`` where the flip rates are fixed, a number where they cannot be
         set; None where they are random.
@@ -87,6 +90,7 @@ class ClassifierSpecification(ModelSpecification):
 
     feature_map: FeatureMap | None = field(repr=False)
     outputs: object = field(repr=False)
+    rest: object = field(default=None, repr=False)
     noise_data: object = field(repr=False)
     softness: float | None = 0.0
 
@@ -208,17 +212,24 @@ class LatentClassifierSpecification(SmoothSpecification):
         None where the kernel has random hyperparameters.
     outputs : TensorVariable
         Outputs f as a graph of the model's variables.
+    rest : TensorVariable or None
+        Where the kernel is random, the variance k(x, x) - |phi(x)|^2 beyond the span as such a
+        graph (:mod:`bayeskernels.beyond_span`).
     link : {"probit", "hinge"}
         From outputs to the probability of the positive class; ``hinge`` is the complete form.
-    fitc_precision : SharedVariable, str or None
-        Where outputs have an independent rest (FITC), the precision g by which its variance
-        k(x, x) - |phi(x)|^2 is divided: the model's data, or the name of its posterior draws.
+    precision : SharedVariable or str
+        The precision g of the process, by which that variance is divided: the model's data, or the
+        name of its posterior draws.
+    is_fitc : bool
+        Whether that variance is a part of the likelihood as well.
     """
 
     feature_map: FeatureMap | None = field(repr=False)
     outputs: object = field(repr=False)
+    rest: object = field(default=None, repr=False)
     link: str
-    fitc_precision: object = field(default=None, repr=False)
+    precision: object = field(repr=False)
+    is_fitc: bool = False
 
     @property
     def rank(self):

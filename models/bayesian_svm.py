@@ -60,7 +60,8 @@ def bayesian_svm(X, y, *, kernel=None, complete=False, bias=0.0, g=None, eta=Non
 
     Mallick et al. add independent normal residuals to f and give the coefficients independent
     priors; here f has no residuals and the prior of Sollich, a Gaussian process with the covariance
-    K / g, the same as in the other models of the zoo.
+    K / g, the same as in the other models of the zoo. At new points the process has a variance that
+    the expansion :math:`K \beta` lacks; :func:`bayeskernels.predict` integrates over it.
 
     References
     ----------

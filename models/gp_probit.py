@@ -12,7 +12,9 @@ def gp_probit(X, y, *, kernel=None, bias=0.0, g=None, eta=None, inducing=None):
     A label is positive with probability :math:`\Phi(u + h(x))`, h a Gaussian process with
     covariance :math:`k / g`. It is the comparator without sparsity: as K beta with
     :math:`\beta \sim N(0, (g K)^{-1})` has the covariance K / g, its posterior is the one of
-    ``generalized_kernel_model(sparse=False)``, here by gradients instead of Gibbs steps.
+    ``generalized_kernel_model(sparse=False)``, here by gradients instead of Gibbs steps. The two
+    differ at new points, where a process has a variance that an expansion in the training points
+    lacks: :func:`bayeskernels.predict` adds :math:`(k(x, x) - \|\phi(x)\|^2) / g`.
 
     Parameters
     ----------
@@ -54,7 +56,9 @@ def gp_probit(X, y, *, kernel=None, bias=0.0, g=None, eta=None, inducing=None):
     .. math:: P(y_i = 1) = \Phi\Bigl(\frac{u + \langle w, \phi(x_i) \rangle}
         {\sqrt{1 + \lambda_i / g}}\Bigr).
 
-    That is what ``inducing=`` does, here and in prediction, at O(n inducing) per gradient. Inducing
+    That is what ``inducing=`` does, here and in prediction, at O(n inducing) per gradient. (Without
+    it, :func:`bayeskernels.predict` does the same at new points, but PyMC's own route,
+    ``pm.set_data`` with ``pm.sample_posterior_predictive``, leaves the variance out.) Inducing
     points are training points, chosen as pivots of the Cholesky factor of K: each is the one
     that the others explain least. With as many as K has rank nothing is approximated.
 

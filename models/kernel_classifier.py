@@ -3,7 +3,9 @@ r"""What the builders of kernel classifiers share: data, features and directions
 A classifier is a direction w in the feature space of a kernel; its prior is uniform. It labels a
 point x by the sign of :math:`f(x) = \langle w, \phi(x) \rangle`. It suffices to learn w within the
 span of the training points (Herbrich, Graepel and Campbell 2001, Theorem 12), where it has finitely
-many coordinates. Several classes have a direction each, which tells the class from the rest.
+many coordinates. At new points the part of w outside the span adds a variance, which prediction
+takes into account (:mod:`bayeskernels.beyond_span`). Several classes have a direction each, which
+tells the class from the others.
 """
 
 import logging
@@ -26,7 +28,7 @@ from bayeskernels.specification import (
 )
 from bayeskernels.version_space import find_consistent_direction
 
-__all__ = ["build_kernel_classifier", "random_features", "register_inputs"]
+__all__ = ["build_kernel_classifier", "random_features", "random_rest", "register_inputs"]
 
 _log = logging.getLogger(__name__)
 
@@ -79,9 +81,10 @@ def build_kernel_classifier(
                 softness = softness()
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
             features = random_features(kernel, inputs, X, softness)
+            rest = random_rest(kernel, inputs, features)
         else:
             inputs = register_inputs(model, X, columns, feature_map)
-            features = inputs.features
+            features, rest = inputs.features, None
             if rank is not None:
                 _log_discarded(feature_map)
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
@@ -109,6 +112,7 @@ def build_kernel_classifier(
                 kernel=kernel,
                 feature_map=feature_map,
                 outputs=f,
+                rest=rest,
                 noise_data=noise_data,
                 softness=softness if isinstance(softness, float) else None,
                 prefix=model.name_for("w")[:-1],
@@ -147,6 +151,12 @@ def random_features(kernel, inputs, X, softness):
         cross = cross + is_training * pt.eye(inputs.shape[0], X.shape[0]) * softness * diagonal
     factor = pt.linalg.cholesky(gram + pt.diag(jitter))
     return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
+
+
+def random_rest(kernel, inputs, features):
+    """Variances that the coordinates of inputs leave under random hyperparameters, as a graph."""
+    diagonal = kernel.covariance(inputs, diag=True)
+    return pt.maximum(diagonal - pt.sum(pt.sqr(features), axis=1), 0.0)
 
 
 def _log_discarded(feature_map):

@@ -58,6 +58,13 @@ def label_noise_classifier(
         labels ``y`` (dim ``obs``; 0 and 1 stand for the two entries of the coordinate ``class``),
         and the inputs ``X`` as data, so that ``pm.set_data`` works.
 
+    Notes
+    -----
+    The direction is learnt within the span of the training points. ``pm.set_data`` with
+    ``pm.sample_posterior_predictive`` draws labels of such classifiers, flips included. The
+    ``probability`` of :func:`bayeskernels.predict` also accounts for the part of a direction
+    outside the span, which decides far from all data; ``beyond_span=False`` leaves it out.
+
     References
     ----------
     .. [1] T. Graepel and R. Herbrich, "The Kernel Gibbs Sampler", NIPS 13, 2001.

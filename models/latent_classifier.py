@@ -19,15 +19,20 @@ from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import as_two_classes
 from bayeskernels.kernels import read_inputs
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-from bayeskernels.models.kernel_classifier import random_features, register_inputs
+from bayeskernels.models.kernel_classifier import (
+    random_features,
+    random_rest,
+    register_inputs,
+)
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
+from bayeskernels.regression_specification import as_found_later
 from bayeskernels.specification import (
     LatentClassifierSpecification,
     attach_specification,
     refuse_second_specification,
 )
 
-__all__ = ["build_latent_classifier", "rest_variances"]
+__all__ = ["build_latent_classifier"]
 
 
 def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, link, add_labels):
@@ -55,7 +60,7 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
     check_precision("eta", eta)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
-    feature_map = None
+    feature_map, beyond = None, None
     if not kernel.is_random:
         rank = None if inducing is None else min(int(inducing), len(X))
         feature_map = FeatureMap(kernel, X, rank=rank)
@@ -64,6 +69,7 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         if kernel.is_random:
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
             features = random_features(kernel, inputs, X, 0.0)
+            beyond = random_rest(kernel, inputs, features)
         elif inducing is None:
             features = register_inputs(model, X, columns, feature_map).features
         else:
@@ -91,29 +97,14 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
                 kernel=kernel,
                 feature_map=feature_map,
                 outputs=f,
+                rest=beyond,
                 link=link,
-                fitc_precision=None if inducing is None else _as_found_later(g),
+                precision=as_found_later(g),
+                is_fitc=inducing is not None,
                 prefix=model.name_for("u")[:-1],
             ),
         )
     return model
-
-
-def rest_variances(kernel, features, X):
-    """Variances that coordinates leave unexplained, k(x, x) - |phi(x)|^2.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    features : array of shape (n, r)
-        Coordinates of the rows of X.
-    X : array of shape (n, p)
-
-    Returns
-    -------
-    array of shape (n,)
-    """
-    return np.maximum(kernel.diagonal(X) - np.einsum("ij,ij->i", features, features), 0.0)
 
 
 class _FeaturesWithRest:
@@ -128,7 +119,8 @@ class _FeaturesWithRest:
         return self._append(self.feature_map(X), X)
 
     def _append(self, features, X):
-        return np.column_stack([features, rest_variances(self.kernel, features, X)])
+        rest = self.feature_map.rest(features, self.kernel.diagonal(X))
+        return np.column_stack([features, rest])
 
 
 def _check_inducing(inducing, kernel):
@@ -145,8 +137,3 @@ def _check_inducing(inducing, kernel):
             "inducing needs k(x, x) at new points, which a Gram matrix does not have. Give X and a "
             "kernel function."
         )
-
-
-def _as_found_later(g):
-    """Data as they are, of all else the name of the draws."""
-    return g if hasattr(g, "get_value") else g.name

@@ -4,6 +4,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from scipy.linalg import solve_triangular
+from scipy.special import stdtr
 
 import bayeskernels as bk
 from bayeskernels.prediction import binary_entropy
@@ -55,27 +56,39 @@ def outputs_by_expansion(model, idata, X_new):
     ]
 
 
-def naive_prediction(outputs, rates):
-    """Vote, probability and latent of the positive class, one draw and one point at a time."""
+def rest_by_inversion(width=0.5, scale=1.0):
+    """Variance of a Gaussian process at new points given its values at the training points."""
+    cross = gaussian(X_NEW, X, width)
+    explained = np.einsum("ij,ji->i", cross, np.linalg.solve(gaussian(X, X, width), cross.T))
+    return scale * (1.0 - explained)
+
+
+def naive_prediction(outputs, rates, rests, rank=20):
+    """What is expected of the positive class, one draw and one point at a time.
+
+    Vote, probability of a positive function, probability of a positive label, mean output.
+    """
     n = len(outputs[0])
-    vote, probability, latent = np.zeros(n), np.zeros(n), np.zeros(n)
-    for f, (q_negative, q_positive) in zip(outputs, rates, strict=True):
+    totals = np.zeros((4, n))
+    for f, (q_negative, q_positive), rest in zip(outputs, rates, rests, strict=True):
         for i in range(n):
-            vote[i] += f[i] > 0
-            probability[i] += 1 - q_positive if f[i] > 0 else q_negative
-            latent[i] += f[i]
-    return vote / len(outputs), probability / len(outputs), latent / len(outputs)
+            share = float(f[i] > 0)
+            if rest is not None:
+                share = stdtr(rank, np.sqrt(rank) * f[i] / np.sqrt(rest[i]))
+            label = share * (1 - q_positive) + (1 - share) * q_negative
+            totals[:, i] += f[i] > 0, share, label, f[i]
+    return totals / len(outputs)
 
 
-def assert_prediction(prediction, vote, probability, latent):
+def assert_prediction(prediction, vote, share, probability, latent):
     np.testing.assert_allclose(prediction["vote"].values[:, 1], vote, atol=1e-12)
-    np.testing.assert_allclose(prediction["probability"].values[:, 1], probability, atol=1e-12)
+    np.testing.assert_allclose(prediction["probability"].values[:, 1], probability, atol=1e-8)
     np.testing.assert_allclose(prediction["latent"].values, latent, atol=1e-8)
     for name in ("vote", "probability"):
         np.testing.assert_allclose(prediction[name].sum("class"), 1.0)
     np.testing.assert_allclose(prediction["entropy"].values, binary_entropy(vote), atol=1e-12)
-    # The mean output decides where votes are even.
-    wins = (vote > 0.5) | ((vote == 0.5) & (latent > 0))
+    # The mean output decides where shares are even.
+    wins = (share > 0.5) | ((share == 0.5) & (latent > 0))
     expected = prediction["class"].values[wins.astype(int)]
     assert prediction["label"].values.tolist() == expected.tolist()
 
@@ -99,9 +112,11 @@ def test_against_a_naive_loop(noise, drawn):
         rates = [pair] * 30
     else:
         rates = [np.broadcast_to(q, 2) for q in draws_of(idata, "noise")]
-    prediction = bk.predict(model, idata, X_NEW)
     outputs = outputs_by_expansion(model, idata, X_NEW)
-    assert_prediction(prediction, *naive_prediction(outputs, rates))
+    for beyond_span, rest in ((True, rest_by_inversion()), (False, None)):
+        prediction = bk.predict(model, idata, X_NEW, beyond_span=beyond_span)
+        assert prediction.attrs["beyond_span"] == beyond_span
+        assert_prediction(prediction, *naive_prediction(outputs, rates, [rest] * 30))
 
 
 def test_random_kernel_uses_the_kernel_of_each_draw():
@@ -114,14 +129,19 @@ def test_random_kernel_uses_the_kernel_of_each_draw():
         width=lambda rng, size: rng.uniform(0.2, 1.0, size),
         scale=lambda rng, size: rng.uniform(0.5, 2.0, size),
     )
-    outputs = []
+    outputs, rests = [], []
     for w, ls, s in zip(*(draws_of(idata, name) for name in ("w", "width", "scale")), strict=True):
         gram = (1 + s) * gaussian(X, X, ls)
         factor = np.linalg.cholesky(gram + 1e-8 * np.diag(gram).mean() * np.eye(len(X)))
         cross = (1 + s) * gaussian(X_NEW, X, ls)
-        outputs.append(solve_triangular(factor, cross.T, lower=True).T @ w)
+        features = solve_triangular(factor, cross.T, lower=True).T
+        outputs.append(features @ w)
+        rests.append((1 + s) - (features**2).sum(axis=1))
+    rates = [(0.1, 0.1)] * 30
     prediction = bk.predict(model, idata, X_NEW, progressbar=False)
-    assert_prediction(prediction, *naive_prediction(outputs, [(0.1, 0.1)] * 30))
+    assert_prediction(prediction, *naive_prediction(outputs, rates, rests))
+    restricted = bk.predict(model, idata, X_NEW, beyond_span=False, progressbar=False)
+    assert_prediction(restricted, *naive_prediction(outputs, rates, [None] * 30))
 
 
 @pytest.mark.parametrize("factorization", ["cholesky", "eigen"])
@@ -137,18 +157,23 @@ def test_forms_of_one_kernel_agree(factorization, bias):
         w = alpha @ bk.specification_of(model).feature_map.factor.features
         posterior = xr.Dataset({"w": (("chain", "draw", "basis"), w)})
         idata = xr.DataTree.from_dict({"posterior": posterior})
-        new = gaussian(X_NEW, X) if isinstance(kernel, np.ndarray) else X_NEW
-        predictions.append(bk.predict(model, idata, new))
+        if isinstance(kernel, np.ndarray):
+            own = np.ones(len(X_NEW))
+            predictions.append(bk.predict(model, idata, gaussian(X_NEW, X), diagonal=own))
+            blind = bk.predict(model, idata, gaussian(X_NEW, X))
+        else:
+            predictions.append(bk.predict(model, idata, X_NEW))
     expected = np.einsum("cdj,nj->n", alpha, gaussian(X_NEW, X) + bias) / 30
     for prediction in predictions:
         np.testing.assert_allclose(prediction["latent"].values, expected, atol=1e-9)
-        xr.testing.assert_allclose(
-            prediction.drop_vars("margin"), predictions[0].drop_vars("margin")
+        np.testing.assert_allclose(
+            prediction["margin"], np.abs(expected) / np.sqrt(1 + bias), atol=1e-9
         )
-    # A Gram matrix does not tell the lengths of new points, so outputs are not divided by them.
-    lengths = [np.sqrt(1 + bias), np.sqrt(1 + bias), 1.0]
-    for prediction, length in zip(predictions, lengths, strict=True):
-        np.testing.assert_allclose(prediction["margin"], np.abs(expected) / length, atol=1e-9)
+        xr.testing.assert_allclose(prediction, predictions[0])
+    # A Gram matrix alone tells neither the lengths of new points nor what is beyond the span.
+    np.testing.assert_allclose(blind["margin"], np.abs(expected), atol=1e-9)
+    assert blind.attrs["beyond_span"] == 0
+    np.testing.assert_allclose(blind["probability"], 0.1 + 0.8 * blind["vote"], atol=1e-12)
 
 
 def test_blocks_of_points_make_no_difference(monkeypatch):
@@ -204,7 +229,7 @@ def test_output_of_zero_is_half_a_vote():
 
 
 def test_agrees_with_posterior_predictive_draws():
-    """PyMC's own prediction is the same, only slower; 5 standard errors, fixed seed."""
+    """PyMC's own prediction is that of the papers, only slower; 5 standard errors, fixed seed."""
     model = bk.models.label_noise_classifier(X, Y, kernel=covariance(), noise=(0.05, 0.3))
     idata = invent_draws(draws=2000)
     idata["posterior"] = idata["posterior"].to_dataset().assign_coords(basis=np.arange(20))
@@ -214,7 +239,8 @@ def test_agrees_with_posterior_predictive_draws():
             idata, predictions=True, progressbar=False, random_seed=1
         )
     share = drawn["predictions"]["y"].mean(["chain", "draw"]).values
-    expected = bk.predict(model, idata, X_NEW)["probability"].values[:, 1]
+    prediction = bk.predict(model, idata, X_NEW, beyond_span=False)
+    expected = prediction["probability"].values[:, 1]
     assert np.abs(share - expected).max() < 5 * np.sqrt(0.25 / 4000)
 
 

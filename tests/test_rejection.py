@@ -83,5 +83,9 @@ def test_by_winning_output():
     np.testing.assert_allclose(curve.threshold, [0.1, 0.2, 0.3])
     by_vote = bk.rejection_curve(prediction, ["a", "a", "c"], by="vote")
     np.testing.assert_allclose(by_vote.error, 1 / 3)
-    with pytest.raises(ValueError, match='"vote" or "margin"'):
+    prediction["probability"] = prediction["vote"] * [0.9, 0.7, 0.8]
+    by_probability = bk.rejection_curve(prediction, ["a", "a", "c"], by="probability")
+    np.testing.assert_allclose(by_probability.error, [1 / 3, 0, 0])
+    np.testing.assert_allclose(by_probability.threshold, [0.7, 0.8, 0.9])
+    with pytest.raises(ValueError, match='"vote", "margin" or "probability"'):
         bk.rejection_curve(prediction, ["a", "a", "c"], by="entropy")

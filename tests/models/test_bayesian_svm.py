@@ -42,6 +42,7 @@ def invent_draws(rank, seed=0, **more):
     posterior = {
         "w": (("chain", "draw", "basis"), 2 * rng.standard_normal((2, 5, rank))),
         "u": (("chain", "draw"), rng.standard_normal((2, 5))),
+        "g": (("chain", "draw"), rng.uniform(0.1, 2.0, (2, 5))),
     }
     return xr.DataTree.from_dict({"posterior": xr.Dataset(posterior | more)})
 
@@ -139,11 +140,22 @@ def test_prediction_averages_complete_probabilities(complete):
     A = bk.specification_of(model).feature_map.factor.features
     beta = np.linalg.solve(A.T, idata.posterior["w"].values.reshape(10, 20).T)
     f = idata.posterior["u"].values.ravel() + gaussian(X_NEW, X) @ beta
-    positive = complete_probability(f).mean(axis=1)
     np.testing.assert_allclose(prediction["latent"], f.mean(axis=1), rtol=1e-5)
-    np.testing.assert_allclose(prediction["probability"][:, 1], positive, rtol=1e-5)
+    restricted = bk.predict(model, idata, X_NEW, beyond_span=False)
+    positive = complete_probability(f).mean(axis=1)
+    np.testing.assert_allclose(restricted["probability"][:, 1], positive, rtol=1e-5)
+    # By a fine midpoint rule over what the training points leave open of the process.
+    cross = gaussian(X_NEW, X)
+    rest = 1.0 - np.einsum("ij,ji->i", cross, np.linalg.solve(gaussian(X, X), cross.T))
+    variance = rest[:, None] / idata.posterior["g"].values.ravel()
+    nodes = norm.ppf((np.arange(20000) + 0.5) / 20000)
+    beyond = f[..., None] + np.sqrt(variance)[..., None] * nodes
+    positive = complete_probability(beyond).mean(axis=(1, 2))
+    np.testing.assert_allclose(prediction["probability"][:, 1], positive, atol=2e-4)
     np.testing.assert_allclose(prediction["probability"].sum("class"), 1.0)
     np.testing.assert_array_equal(prediction["label"] == 1, positive > 0.5)
+    spread = np.sqrt(f.var(axis=1) + variance.mean(axis=1))
+    np.testing.assert_allclose(prediction["latent_sd"], spread, rtol=1e-5)
 
 
 def test_gram_matrix_data_frame_and_words():
@@ -153,7 +165,7 @@ def test_gram_matrix_data_frame_and_words():
     plain = bk.predict(bayesian_svm(frame, words, kernel=gaussian), idata, X_NEW)
     assert plain["class"].values.tolist() == ["no", "yes"]
     gram = bayesian_svm(None, words, kernel=gaussian(X, X))
-    rows = bk.predict(gram, idata, gaussian(X_NEW, X))
+    rows = bk.predict(gram, idata, gaussian(X_NEW, X), diagonal=np.ones(len(X_NEW)))
     xr.testing.assert_allclose(plain["probability"], rows["probability"])
 
 

@@ -114,9 +114,19 @@ def test_prediction_averages_probabilities():
     beta = np.linalg.solve(A.T, w.T)
     f = idata.posterior["u"].values.ravel() + gaussian(X_NEW, X) @ beta
     np.testing.assert_allclose(prediction["latent"], f.mean(axis=1), rtol=1e-5)
-    np.testing.assert_allclose(prediction["probability"][:, 1], ndtr(f).mean(axis=1), rtol=1e-5)
     np.testing.assert_allclose(prediction["vote"][:, 1], (f > 0).mean(axis=1))
-    np.testing.assert_array_equal(prediction["label"] == 1, ndtr(f).mean(axis=1) > 0.5)
+    # The process itself, given its values at the training points, has a variance of its own.
+    cross = gaussian(X_NEW, X)
+    rest = 1.0 - np.einsum("ij,ji->i", cross, np.linalg.solve(gaussian(X, X), cross.T))
+    variance = rest[:, None] / idata.posterior["g"].values.ravel()
+    positive = ndtr(f / np.sqrt(1.0 + variance)).mean(axis=1)
+    np.testing.assert_allclose(prediction["probability"][:, 1], positive, rtol=1e-5)
+    np.testing.assert_array_equal(prediction["label"] == 1, positive > 0.5)
+    spread = np.sqrt(f.var(axis=1) + variance.mean(axis=1))
+    np.testing.assert_allclose(prediction["latent_sd"], spread, rtol=1e-5)
+    restricted = bk.predict(model, idata, X_NEW, beyond_span=False)
+    np.testing.assert_allclose(restricted["probability"][:, 1], ndtr(f).mean(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(restricted["latent_sd"], f.std(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("g", [None, 0.7])
@@ -132,8 +142,14 @@ def test_prediction_with_inducing_points(g):
     f = idata.posterior["u"].values.ravel() + phi @ idata.posterior["w"].values.reshape(10, 6).T
     precision = idata.posterior["g"].values.ravel() if g is None else g
     expected = ndtr(f / np.sqrt(1 + rest[:, None] / precision)).mean(axis=1)
-    prediction = bk.predict(model, idata, X_NEW)
-    np.testing.assert_allclose(prediction["probability"][:, 1], expected, rtol=1e-6)
+    for beyond_span in (True, False):
+        # It is in the likelihood of this model, and cannot be left out.
+        prediction = bk.predict(model, idata, X_NEW, beyond_span=beyond_span)
+        np.testing.assert_allclose(prediction["probability"][:, 1], expected, rtol=1e-6)
+    spread = np.sqrt(
+        f.var(axis=1) + np.mean(rest[:, None] / np.broadcast_to(precision, 10), axis=1)
+    )
+    np.testing.assert_allclose(prediction["latent_sd"], spread, rtol=1e-6)
     np.testing.assert_allclose(prediction["latent"], f.mean(axis=1), rtol=1e-6)
 
 
@@ -151,7 +167,8 @@ def test_forms_of_the_kernel_predict_alike():
     symbolic = bk.predict(gp_probit(X, Y, kernel=covariance), idata, X_NEW)["probability"]
     xr.testing.assert_allclose(plain, symbolic, rtol=1e-5)
     gram = gp_probit(None, Y, kernel=gaussian(X, X))
-    xr.testing.assert_allclose(plain, bk.predict(gram, idata, gaussian(X_NEW, X))["probability"])
+    rows = bk.predict(gram, idata, gaussian(X_NEW, X), diagonal=np.ones(7))
+    xr.testing.assert_allclose(plain, rows["probability"])
 
 
 def test_random_width_inside_an_open_model():
@@ -171,7 +188,10 @@ def test_random_width_inside_an_open_model():
         cross = np.exp(-((scaled_new[:, None] - scaled) ** 2).sum(axis=2) / 2)
         phi = np.linalg.solve(np.linalg.cholesky(K), cross.T).T
         f = float(idata.posterior["u"][index]) + phi @ idata.posterior["w"][index].values
-        expected[:, index[0], index[1]] = ndtr(f)
+        rest = 1.0 - (phi**2).sum(axis=1)
+        expected[:, index[0], index[1]] = ndtr(
+            f / np.sqrt(1.0 + rest / float(idata.posterior["g"][index]))
+        )
     np.testing.assert_allclose(probability, expected.mean(axis=(1, 2)), rtol=1e-4)
 
 
