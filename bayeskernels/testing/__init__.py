@@ -3,6 +3,11 @@
 The checks raise ``AssertionError`` that says what was expected and what came.
 """
 
+from bayeskernels.testing.calibration import (
+    CalibrationReport,
+    check_calibration,
+    simulate_calibration,
+)
 from bayeskernels.testing.exact_active_sets import active_set_masses, powered_active_set_masses
 from bayeskernels.testing.exact_cells import (
     CellPosterior,
@@ -20,16 +25,25 @@ from bayeskernels.testing.known_evidence import (
     known_funnel,
     known_normal,
 )
+from bayeskernels.testing.prior_importance import (
+    PriorImportance,
+    check_posterior,
+    prior_importance,
+)
 from bayeskernels.testing.sampler_conformance import SamplerReport, check_sampler
 
 __all__ = [
+    "CalibrationReport",
     "CellPosterior",
     "KernelReport",
     "KnownEvidence",
+    "PriorImportance",
     "SamplerReport",
     "SignCells",
     "active_set_masses",
+    "check_calibration",
     "check_kernel",
+    "check_posterior",
     "check_sampler",
     "known_coin",
     "known_correlated_gaussian",
@@ -39,5 +53,7 @@ __all__ = [
     "known_normal",
     "label_noise_cells",
     "powered_active_set_masses",
+    "prior_importance",
     "sign_cells",
+    "simulate_calibration",
 ]

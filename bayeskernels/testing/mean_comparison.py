@@ -49,10 +49,7 @@ class MeanComparison:
 
     def _judge(self, name, difference, error, effective):
         """What is wrong with a difference; empty if nothing is."""
-        if error > 0:
-            z = difference / error
-        else:
-            z = 0.0 if np.isclose(difference, 0.0) else np.inf
+        z = standard_score(difference, error)
         self.report.z_scores[name] = float(z)
         self.report.effective_draws[name] = float(effective)
         if abs(z) <= self.limit:
@@ -60,9 +57,18 @@ class MeanComparison:
         return f"{z:+.2f} standard errors apart, at most {self.limit:.2f} were expected"
 
 
+def standard_score(difference, error):
+    """A difference in standard errors; where there is no error, anything but zero is infinite."""
+    if error > 0:
+        return difference / error
+    return 0.0 if np.isclose(difference, 0.0) else np.inf
+
+
 def mean_and_error(name, values):
     """Mean of draws (dims chain, draw), its Monte Carlo standard error, effective draws."""
-    values = np.asarray(values.transpose("chain", "draw"), dtype=float)
+    if hasattr(values, "dims"):
+        values = values.transpose("chain", "draw")
+    values = np.asarray(values, dtype=float)
     if not np.isfinite(values).all():
         raise AssertionError(f"expected finite draws of {name}; some are not")
     if np.ptp(values) == 0:
