@@ -11,18 +11,12 @@ from numbers import Real
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.mode import Mode
-from pytensor.graph.basic import Constant
-from pytensor.graph.replace import graph_replace
-from pytensor.graph.traversal import ancestors
-from pytensor.scalar.basic import AND, Clip, le
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.random.type import RandomType
 from scipy.spatial.distance import pdist
 
-from bayeskernels.inputs import as_inputs
+from bayeskernels.covariance_check import check_covariance
+from bayeskernels.inputs import as_floats, as_inputs
+from bayeskernels.numpy_graphs import WITHOUT_COMPILER, is_random, numpy_function
 
 __all__ = [
     "WITHOUT_COMPILER",
@@ -36,9 +30,6 @@ __all__ = [
     "read_inputs",
 ]
 
-#: PyTensor's mode for graphs that are evaluated a few hundred times.
-WITHOUT_COMPILER = Mode(linker="py", optimizer="fast_compile")
-
 
 def as_kernel(kernel, X, *, bias=0.0):
     """Interpret a ``kernel=`` argument.
@@ -46,7 +37,9 @@ def as_kernel(kernel, X, *, bias=0.0):
     Parameters
     ----------
     kernel : pm.gp.cov.Covariance, callable, array of shape (m, m), or None
-        None stands for a Gaussian kernel whose width is the median distance between the rows of X.
+        Hyperparameters of a covariance that are fixed are checked here, see
+        :func:`bayeskernels.covariance_check.check_covariance`. None stands for a Gaussian kernel
+        whose width is the median distance between the rows of X.
     X : array of shape (m, p) or None
         Training inputs; not used with a Gram matrix.
     bias : float
@@ -63,6 +56,11 @@ def as_kernel(kernel, X, *, bias=0.0):
         if X is None:
             raise ValueError("A kernel is needed where no inputs X are given.")
         kernel = pm.gp.cov.ExpQuad(X.shape[1], ls=_median_distance(X))
+    if isinstance(kernel, type):
+        raise TypeError(
+            f"kernel is the class {kernel.__name__}: give an object of it, such as "
+            "pm.gp.cov.ExpQuad(2, ls=1.0)."
+        )
     if isinstance(kernel, pm.gp.cov.BaseCovariance):
         return CovarianceKernel(kernel + pm.gp.cov.Constant(bias) if bias else kernel, X.shape[1])
     if isinstance(kernel, np.ndarray):
@@ -159,7 +157,7 @@ class CallableKernel(Kernel):
 
     def __call__(self, X, Z):
         """Call the function and check its answer."""
-        values = np.asarray(self.function(X, Z), dtype=np.float64)
+        values = as_floats(self.function(X, Z), "kernel(X, Z)")
         if values.shape != (len(X), len(Z)):
             raise ValueError(
                 f"kernel(X, Z) must have the shape {(len(X), len(Z))}, got {values.shape}."
@@ -188,7 +186,7 @@ class GramKernel(Kernel):
     is_precomputed = True
 
     def __init__(self, values, bias=0.0):
-        values = np.asarray(values, dtype=np.float64)
+        values = as_floats(values, "kernel")
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise ValueError(
                 f"A Gram matrix given as kernel must be square; got the shape {values.shape}."
@@ -209,12 +207,7 @@ class CovarianceKernel(Kernel):
     """A covariance function of ``pm.gp.cov``."""
 
     def __init__(self, covariance, n_features):
-        # A constant has no number of columns.
-        n_columns = getattr(covariance, "input_dim", np.inf)
-        if n_columns not in (n_features, np.inf):
-            raise ValueError(
-                f"The kernel was made for {n_columns} input columns, X has {n_features}."
-            )
+        check_covariance(covariance, n_features)
         self.covariance = covariance
         self.n_features = n_features
 
@@ -242,8 +235,7 @@ class CovarianceKernel(Kernel):
         """Whether a hyperparameter is a random variable."""
         X, _, values = self.symbolic
         # White noise is in the values of points with themselves only.
-        graphs = [values, self.covariance(X)]
-        return any(isinstance(v.type, RandomType) for v in ancestors(graphs))
+        return is_random(values, self.covariance(X))
 
     @cached_property
     def _function(self):
@@ -264,40 +256,3 @@ class CovarianceKernel(Kernel):
     def diagonal(self, X):
         """Kernel values of each row of X with itself."""
         return self._diagonal(X)
-
-
-def numpy_function(inputs, values):
-    """Compile a graph, or a list of them, to NumPy calls without fusion.
-
-    There is nothing to wait for, where numba takes half a minute the first time it meets a kernel.
-    Clipping, which is in every stationary kernel, has no NumPy function in PyTensor's table and
-    would be called number by number; minimum and maximum have.
-    """
-    variables = list(ancestors(values if isinstance(values, list) else [values]))
-    simpler = {v: without for v in variables if (without := _without_clip(v)) is not None}
-    values = graph_replace(values, simpler, strict=False)
-    return pytensor.function(inputs, values, mode=WITHOUT_COMPILER, on_unused_input="ignore")
-
-
-def _without_clip(variable):
-    """What stands for a clipped value, or for the mask of its gradient; None for all others."""
-    if variable.owner is None or not isinstance(variable.owner.op, Elemwise):
-        return None
-    inputs = variable.owner.inputs
-    operation = variable.owner.op.scalar_op
-    if isinstance(operation, Clip):
-        x, lower, upper = inputs
-        return pt.maximum(x if _is_infinite(upper) else pt.minimum(x, upper), lower)
-    if isinstance(operation, AND) and len(inputs) == 2:
-        inside = inputs[1].owner
-        if inside is not None and getattr(inside.op, "scalar_op", None) == le:
-            # Squared distances are clipped to [0, inf]: they are all below the upper bound.
-            return inputs[0] if _is_infinite(inside.inputs[1]) else None
-    return None
-
-
-def _is_infinite(bound):
-    """Whether a bound is none, however its constant was broadcast."""
-    while bound.owner is not None and isinstance(bound.owner.op, DimShuffle):
-        [bound] = bound.owner.inputs
-    return isinstance(bound, Constant) and bool(np.all(bound.data == np.inf))

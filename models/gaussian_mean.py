@@ -131,9 +131,9 @@ def mean_evolution(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
 
 
 def _observations(x):
-    x = np.asarray(x, dtype=object) if x is None else np.asarray(x)
-    if x.ndim != 1 or x.size == 0:
-        raise ValueError(f"x must be a non-empty sequence of numbers, got the shape {x.shape}.")
+    if x is None or np.ndim(x) != 1 or len(x) == 0:
+        found = "None" if x is None else f"the shape {np.shape(x)}"
+        raise ValueError(f"x must be a non-empty sequence of numbers, got {found}.")
     return as_targets(x, len(x), name="x")
 
 

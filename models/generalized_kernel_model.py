@@ -15,12 +15,12 @@ import pytensor.tensor as pt
 
 from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
 from bayeskernels.inputs import as_inputs
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import as_kernel, read_inputs
 from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
-from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.observations import read_observations
 from bayeskernels.models.precisions import add_precision, check_precision

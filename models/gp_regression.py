@@ -13,6 +13,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_inputs, as_targets
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import CovarianceKernel, read_inputs
 from bayeskernels.models.precisions import add_precision, check_precision
 from bayeskernels.specification import attach_specification, refuse_second_specification
@@ -141,11 +142,11 @@ def gp_regression(
     inducing = _read_inducing(inducing, approximation, X, kernel)
     if inducing is not None:
         approximation = approximation or "VFE"
-    if not is_default:
-        _refuse_indefinite(kernel, X)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
     _refuse_foreign(kernel, model)
+    if not is_default:
+        _refuse_indefinite(kernel, X)
     with model:
         second = "support" if not is_default and kernel.is_precomputed else "feature"
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
@@ -275,11 +276,9 @@ def _refuse_foreign(kernel, model):
 
 
 def _refuse_indefinite(kernel, X):
-    """Refuse kernel values that no positive semidefinite function has.
-
-    Covariance functions of PyMC are taken at their word.
-    """
+    """Refuse kernel values that no positive semidefinite function has."""
     if isinstance(kernel, CovarianceKernel):
+        refuse_indefinite_kernel(kernel, X)
         return
     gram = kernel.gram(X)
     if not np.isfinite(gram).all():

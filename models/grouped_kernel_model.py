@@ -29,10 +29,10 @@ from bayeskernels.distributions import (
     ProbitLabel,
 )
 from bayeskernels.inputs import as_classes, as_inputs
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernels import KernelSum, as_kernel, read_inputs
 from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
-from bayeskernels.models.kernel_check import refuse_indefinite_kernel
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
 from bayeskernels.specification import (
     GroupedKernelSpecification,
@@ -47,13 +47,10 @@ def is_grouped(kernel, y):
     """Whether a model of the given kernel and labels has several kernels or classes."""
     if isinstance(kernel, list | tuple | Mapping):
         return True
-    if y is None:
-        return False
-    labels = np.asarray(y)
     try:
-        return labels.size > 0 and len(np.unique(labels)) > 2
-    except TypeError:
-        return False  # labels of mixed types are refused elsewhere, with a better message
+        return len(as_classes(y, np.size(y)).names) > 2
+    except (TypeError, ValueError):
+        return False  # labels that are none are refused elsewhere, where X is known
 
 
 def build_grouped_kernel_model(

@@ -19,6 +19,7 @@ from pytensor.graph.traversal import ancestors
 
 from bayeskernels.distributions import LabelNoise, UniformSphere
 from bayeskernels.features import FeatureMap, KernelInputs
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import GramKernel
 from bayeskernels.samplers import WallGeometry
 from bayeskernels.specification import (
@@ -71,6 +72,8 @@ def build_kernel_classifier(
     if is_random and rank is not None:
         raise ValueError("rank needs a kernel with fixed hyperparameters.")
     feature_map = None
+    if kernel.is_random:
+        refuse_indefinite_kernel(kernel, X)
     if not is_random:
         feature_map = FeatureMap(kernel, X, rank=rank, method=factorization, softness=softness)
     with model:

@@ -17,6 +17,7 @@ import pytensor.tensor as pt
 
 from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import as_two_classes
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import read_inputs
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
 from bayeskernels.models.kernel_classifier import (
@@ -61,7 +62,9 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
     feature_map, beyond = None, None
-    if not kernel.is_random:
+    if kernel.is_random:
+        refuse_indefinite_kernel(kernel, X)
+    else:
         rank = None if inducing is None else min(int(inducing), len(X))
         feature_map = FeatureMap(kernel, X, rank=rank)
     with model:

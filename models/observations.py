@@ -10,7 +10,7 @@ import pymc as pm
 from pytensor.graph.basic import Variable
 
 from bayeskernels.distributions import LogisticLabel, NoiseScale, ProbitLabel
-from bayeskernels.inputs import as_two_classes
+from bayeskernels.inputs import as_targets, as_two_classes
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision
 
 __all__ = ["LINKS", "Labels", "Targets", "read_observations"]
@@ -83,7 +83,7 @@ class Targets:
     link = "identity"
 
     def __init__(self, y, n, noise):
-        self.values = _as_targets(y, n)
+        self.values = as_targets(y, n)
         self.noise = noise
         if noise is not None and not isinstance(noise, Variable):
             if isinstance(noise, bool) or not isinstance(noise, Real) or not 0 < noise < np.inf:
@@ -120,23 +120,3 @@ class Targets:
             "targets": self.values,
             "noise_data": self.noise_data,
         }
-
-
-def _as_targets(y, n):
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"y must be numeric for a regression (link='identity'): {error}") from error
-    if values.ndim == 2 and 1 in values.shape:
-        values = values.ravel()
-    if values.shape != (n,):
-        raise ValueError(
-            f"y must have one target per row of X: expected the shape ({n},), got {values.shape}."
-        )
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(
-            f"y has NaN or infinite values at {len(bad)} positions (the first is {bad[0]}). Drop "
-            "these points."
-        )
-    return np.ascontiguousarray(values)

@@ -17,6 +17,7 @@ from joblib import effective_n_jobs
 from pymc.util import get_random_generator
 
 from bayeskernels.inputs import as_classes, as_count
+from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import CallableKernel, GramKernel, read_inputs
 from bayeskernels.samplers.kernel_rows import KernelRows
 from bayeskernels.samplers.lockstep_perceptrons import learn_perceptrons
@@ -102,6 +103,8 @@ class PermutationPerceptron:
             raise ValueError(f"softness must be a number >= 0, got {softness!r}.")
         X, _, kernel = read_inputs(X, kernel, bias)
         classes = as_classes(y, len(X))
+        if not kernel.is_random:
+            refuse_indefinite_kernel(kernel, X)
         if softness == 0 and not isinstance(kernel, GramKernel):
             _refuse_conflicts(X, classes.codes)
         self._rows = KernelRows(kernel, X, softness=softness, dtype=dtype)

@@ -282,7 +282,7 @@ def test_bad_options(options, error, message):
     [
         (np.where(np.arange(20) == 3, np.nan, TARGETS), ValueError, "the first is 3"),
         (np.where(np.arange(20) == 4, np.inf, TARGETS), ValueError, "the first is 4"),
-        (TARGETS[:5], ValueError, "one target per row"),
+        (TARGETS[:5], ValueError, "one number per row"),
         (["a"] * 20, TypeError, "must be numeric"),
     ],
 )
