@@ -58,7 +58,9 @@ class LaplaceApproximation:
     log_density : float
         Of variables and data at the mode, Jacobian terms included.
     log_evidence : float
-        Logarithm of the approximate probability of the data.
+        Logarithm of the approximate probability of the data; NaN where the evidence is not defined
+        (an improper prior) or the integral of a prior is not known. Without data it is that of a
+        proper prior, about 0.
     decrement : float
         Newton decrement at the mode: about twice the log density that is still to gain.
     """
@@ -147,7 +149,13 @@ def laplace(model=None, *, start=None, max_iterations=2000):
     >>> round(approximation.log_evidence, 6)  # log N(2 | 0, 2)
     -2.265512
     """
+    max_iterations = as_count(max_iterations, "max_iterations")
     density = UnconstrainedDensity(as_model(model, "laplace"), what="laplace")
+    return around_mode(density, start, max_iterations)
+
+
+def around_mode(density, start=None, max_iterations=2000):
+    """As :func:`laplace`, of a density."""
     x = density.join(start or {})
     value, _ = density.value_and_gradient(x)
     if not np.isfinite(value):
@@ -170,6 +178,10 @@ def laplace(model=None, *, start=None, max_iterations=2000):
         )
     d = len(x)
     half_log_determinant = np.log(np.diag(factor)).sum()
+    log_evidence = float(value + 0.5 * d * math.log(2.0 * math.pi) - half_log_determinant)
+    if density.unknown_mass:
+        _log.warning("There is no evidence, only a posterior: %s", density.unknown_mass)
+        log_evidence = math.nan
     covariance = scipy.linalg.cho_solve((factor, True), np.eye(d))
     return LaplaceApproximation(
         mode={name: values[0] for name, values in density.constrain(x[None]).items()},
@@ -177,7 +189,7 @@ def laplace(model=None, *, start=None, max_iterations=2000):
         mean=x,
         covariance=0.5 * (covariance + covariance.T),
         log_density=value,
-        log_evidence=float(value + 0.5 * d * math.log(2.0 * math.pi) - half_log_determinant),
+        log_evidence=log_evidence,
         decrement=float(decrement),
         density=density,
     )

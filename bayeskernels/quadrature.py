@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from pymc.util import get_random_generator
+from scipy.ndimage import maximum_filter
 from scipy.special import logsumexp
 
 from bayeskernels.inputs import as_count
-from bayeskernels.laplace_approximation import laplace
+from bayeskernels.laplace_approximation import around_mode
 from bayeskernels.unconstrained import UnconstrainedDensity, as_model
 
 __all__ = ["GridPosterior", "quadrature"]
@@ -41,7 +42,9 @@ class GridPosterior:
     Attributes
     ----------
     log_evidence : float
-        Logarithm of the probability of the data.
+        Logarithm of the probability of the data; NaN where the evidence is not defined (an improper
+        prior) or the integral of a prior is not known. Without data it is 0: a proper prior
+        integrates to one.
     error : float
         By how much the last refinement changed it.
     points : array of shape (n, d)
@@ -111,7 +114,7 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     start : dict, optional
         Where to look for the mode, see :func:`bayeskernels.laplace`.
     tolerance : float
-        Change of the log evidence by a refinement at which to stop.
+        Change of the log evidence by a refinement at which to stop; a positive number.
 
     Returns
     -------
@@ -120,8 +123,14 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     Raises
     ------
     ValueError
-        If there are more unknowns, the tails are too heavy for a grid, or the integral does not
-        stand still on the finest one.
+        If there are more unknowns, the tails are too heavy for a grid, the density cannot be
+        evaluated where it matters, or the integral does not stand still on the finest grid.
+
+    Notes
+    -----
+    Points of the grid at which the model cannot be evaluated (a covariance that is not positive
+    definite, say) count as impossible, as they do for ``pm.sample``, unless the density next to one
+    of them is large enough to matter.
 
     Examples
     --------
@@ -135,6 +144,7 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     (-1.38629436, 0.6)
     """
     model = as_model(model, "quadrature")
+    tolerance = _as_tolerance(tolerance)
     density = UnconstrainedDensity(model, what="quadrature")
     d = density.dimension
     if d > MAX_DIMENSION:
@@ -142,7 +152,16 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
             f"quadrature is for at most {MAX_DIMENSION} unknowns, this model has {d}. Use "
             "bk.laplace, or pm.sample."
         )
-    approximation = laplace(model, start=start)
+    approximation = around_mode(density, start)
+    angles = density.angles(model)
+    if angles:
+        # One period around the mode: the density at its ends is the smallest one.
+        at_mode = density.split(approximation.mean)
+        centres = {name: at_mode[name] for name in angles}
+        density = UnconstrainedDensity(model, what="quadrature", centres=centres)
+        approximation = around_mode(
+            density, at_mode | {name: 0.0 * at_mode[name] for name in angles}
+        )
     factor = np.linalg.cholesky(approximation.covariance)
     log_volume = np.log(np.diag(factor)).sum()
     low, high = _find_faces(density, approximation, factor)
@@ -150,7 +169,7 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     previous, error = np.inf, np.inf
     while n <= FINEST[d]:
         axes = [np.linspace(low[j], high[j], n) for j in range(d)]
-        points, values = _evaluate(density, approximation.mean, factor, axes)
+        points, values = _evaluate(density, approximation, factor, axes)
         log_cell = sum(math.log(axis[1] - axis[0]) for axis in axes)
         log_evidence = float(logsumexp(values) + log_cell + log_volume)
         error, previous = abs(log_evidence - previous), log_evidence
@@ -165,7 +184,7 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     weights = np.exp(values - logsumexp(values))
     kept = weights > 1e-16 * weights.max()
     return GridPosterior(
-        log_evidence=log_evidence,
+        log_evidence=math.nan if density.unknown_mass else log_evidence,
         error=error,
         points=points[kept],
         weights=weights[kept] / weights[kept].sum(),
@@ -174,11 +193,43 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
     )
 
 
-def _evaluate(density, centre, factor, axes):
-    """Points of a grid in Laplace's coordinates, and the log densities there."""
+def _as_tolerance(tolerance):
+    try:
+        value = float(tolerance)
+    except (TypeError, ValueError):
+        value = math.nan
+    if isinstance(tolerance, bool) or not 0.0 < value < math.inf:
+        raise ValueError(f"tolerance must be a positive number, got {tolerance!r}.")
+    return value
+
+
+def _evaluate(density, approximation, factor, axes):
+    """Points of a grid in Laplace's coordinates, and the log densities there.
+
+    A point that cannot be evaluated has the density zero if all of its neighbours have next to
+    none; what lies there could matter otherwise.
+    """
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    points = centre + grid @ factor.T
-    return points, density.values(points)
+    points = approximation.mean + grid @ factor.T
+    values = density.values_or_nan(points)
+    is_bad = np.isnan(values)
+    values[is_bad] = -np.inf
+    if is_bad.any():
+        shape = [len(axis) for axis in axes]
+        largest = maximum_filter(values.reshape(shape), size=3, mode="nearest").ravel()
+        suspect = is_bad & (largest > approximation.log_density + EDGE)
+        if suspect.any():
+            worst = int(np.argmax(np.where(suspect, largest, -np.inf)))
+            where = ", ".join(
+                f"{name} = {x:.4g}" for name, x in zip(density.names, points[worst], strict=True)
+            )
+            raise ValueError(
+                f"The log density cannot be evaluated at {where} (unconstrained), and next to it "
+                f"it is only {approximation.log_density - largest[worst]:.3g} below the mode: the "
+                "integral may miss something there. Look at the model at this point, or use "
+                "pm.sample."
+            )
+    return points, values
 
 
 def _find_faces(density, approximation, factor):
@@ -187,7 +238,7 @@ def _find_faces(density, approximation, factor):
     low, high = np.full(d, -FIRST_WIDTH), np.full(d, FIRST_WIDTH)
     while True:
         axes = [np.linspace(low[j], high[j], COARSE) for j in range(d)]
-        _, values = _evaluate(density, approximation.mean, factor, axes)
+        _, values = _evaluate(density, approximation, factor, axes)
         values = values.reshape((COARSE,) * d) - approximation.log_density
         wide = True
         for j, side in itertools.product(range(d), (0, -1)):

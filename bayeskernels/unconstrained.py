@@ -1,8 +1,9 @@
 """The posterior density of a PyMC model as a function of one unconstrained vector.
 
 PyMC transforms every bounded variable to one that may be any number; its log density there includes
-the Jacobian terms of the transforms, so that it still integrates to the evidence. Here all of these
-variables are one vector x, as optimisers and quadrature rules want it. Functions are compiled to
+the Jacobian terms of the transforms, so that it still integrates to the evidence, up to constants
+that are added here (:mod:`bayeskernels.prior_mass`). All of these variables are one vector x, as
+optimisers and quadrature rules want it. Functions are compiled to
 NumPy calls in a second or two; the few hundred evaluations that are needed would not earn back the
 minute that numba takes.
 """
@@ -15,11 +16,15 @@ import pytensor.tensor as pt
 import xarray as xr
 from arviz_base import dict_to_dataset
 from pymc.backends.arviz import coords_and_dims_for_inferencedata
+from pymc.logprob.utils import CheckParameterValue
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.gradient import grad, jacobian
-from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.replace import clone_replace, graph_replace, vectorize_graph
+from pytensor.graph.traversal import ancestors
+from scipy.special import logit
 
 from bayeskernels.kernels import numpy_function
+from bayeskernels.prior_mass import UnknownMass, is_angle, log_missing_constant
 
 __all__ = ["UnconstrainedDensity", "as_model"]
 
@@ -45,9 +50,19 @@ class UnconstrainedDensity:
         All of its free variables must be continuous, and it must have some.
     what : str
         The tool, for errors.
+    centres : dict, optional
+        An angle for each variable with a circular transform, by the name of its value variable.
+        PyMC's density of such a variable is the same in each period and has no integral; with a
+        centre c it is taken from c - pi to c + pi, as a function of a logit. Without centres it
+        stays periodic, which is good for looking at a mode.
+
+    Attributes
+    ----------
+    unknown_mass : str
+        Why the density does not integrate to the evidence; empty if it does.
     """
 
-    def __init__(self, model, *, what):
+    def __init__(self, model, *, what, centres=None):
         discrete = [v.name for v in model.discrete_value_vars]
         if discrete:
             raise TypeError(
@@ -61,10 +76,48 @@ class UnconstrainedDensity:
                 "log evidence is model.compile_logp()({})."
             )
         self.model = model
+        self.centres = centres or {}
         self.start = {v.name: value for v, value in self._start_values(model)}
+        self.start |= {name: np.zeros_like(angle) for name, angle in self.centres.items()}
         self.shapes = [np.shape(self.start[v.name]) for v in model.value_vars]
         self.dimension = int(sum(np.prod(shape, dtype=int) for shape in self.shapes))
-        [self._logp], self._x = join_nonshared_inputs(self.start, [model.logp()], model.value_vars)
+        try:
+            constant, self.unknown_mass = log_missing_constant(model), ""
+        except UnknownMass as error:
+            constant, self.unknown_mass = 0.0, str(error)
+        self._inputs = [
+            v.type(name=v.name) if v.name in self.centres else v for v in model.value_vars
+        ]
+        [logp] = self._at_logits([_without_checks(model.logp())])
+        for v in self._inputs:
+            if v.name in self.centres:  # the slope of the angle as a function of its logit
+                slope = np.log(2.0 * np.pi) - pt.softplus(v) - pt.softplus(-v)
+                logp += slope.sum()
+        [self._logp], self._x = join_nonshared_inputs(self.start, [logp + constant], self._inputs)
+
+    @staticmethod
+    def angles(model):
+        """Names of the value variables whose density is periodic."""
+        return [
+            v.name
+            for v in model.value_vars
+            if is_angle(model.rvs_to_transforms[model.values_to_rvs[v]])
+        ]
+
+    def _at_logits(self, graphs):
+        """Graphs of value variables, with logits in the place of angles."""
+        angles = {
+            angle: self.centres[v.name] + 2.0 * np.pi * (pt.sigmoid(v) - 0.5)
+            for angle, v in zip(self.model.value_vars, self._inputs, strict=True)
+            if v.name in self.centres
+        }
+        return clone_replace(graphs, angles) if angles else graphs
+
+    def logits(self, name, angles):
+        """Coordinates of x that stand for angles; others are returned as they are."""
+        if name not in self.centres:
+            return angles
+        return logit(np.mod(angles - self.centres[name] + np.pi, 2.0 * np.pi) / (2.0 * np.pi))
 
     @staticmethod
     def _start_values(model):
@@ -95,6 +148,15 @@ class UnconstrainedDensity:
             values.append(value.ravel())
         return np.concatenate(values)
 
+    def split(self, x):
+        """Unconstrained values by name: the inverse of :meth:`join`."""
+        sizes = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        parts = np.split(np.asarray(x), np.cumsum(sizes)[:-1])
+        return {
+            name: part.reshape(shape)
+            for name, part, shape in zip(self.start, parts, self.shapes, strict=True)
+        }
+
     def derivatives(self, x):
         """Log density, its gradient and its Hessian, by automatic differentiation."""
         value, gradient, hessian = self._derivatives(np.asarray(x, dtype=np.float64))
@@ -107,10 +169,24 @@ class UnconstrainedDensity:
 
     def values(self, points):
         """Log density at many points, an array of shape (n, d); -inf where there is none."""
-        points = np.asarray(points, dtype=np.float64)
-        parts = [self._values(points[k : k + BLOCK]) for k in range(0, len(points), BLOCK)]
-        values = np.concatenate(parts)
+        values = self.values_or_nan(points)
         return np.where(np.isnan(values), -np.inf, values)
+
+    def values_or_nan(self, points):
+        """Log density at many points, NaN where it cannot be evaluated."""
+        points = np.asarray(points, dtype=np.float64)
+        blocks = [points[k : k + BLOCK] for k in range(0, len(points), BLOCK)]
+        return np.concatenate([self._block_values(block) for block in blocks])
+
+    def _block_values(self, points):
+        try:
+            return self._values(points)
+        except (ArithmeticError, AssertionError, ValueError, np.linalg.LinAlgError):
+            # One point is enough for such an error: halves are tried until it is alone.
+            if len(points) == 1:
+                return np.array([np.nan])
+            half = len(points) // 2
+            return np.concatenate([self._block_values(p) for p in (points[:half], points[half:])])
 
     def constrain(self, points):
         """Variables and deterministics of the model at many points.
@@ -165,9 +241,8 @@ class UnconstrainedDensity:
     @cached_property
     def _constrain(self):
         model = self.model
-        graphs, x = join_nonshared_inputs(
-            self.start, model.replace_rvs_by_values(model.unobserved_RVs), model.value_vars
-        )
+        graphs = self._at_logits(model.replace_rvs_by_values(model.unobserved_RVs))
+        graphs, x = join_nonshared_inputs(self.start, graphs, self._inputs)
         points = pt.matrix("points")
         graphs = vectorize_graph(graphs, {x: points})
         n = points.shape[0]
@@ -177,3 +252,18 @@ class UnconstrainedDensity:
             for g, f in zip(graphs, model.unobserved_RVs, strict=True)
         ]
         return numpy_function([points], full)
+
+
+def _without_checks(logp):
+    """A log density that is -inf where PyMC's own would raise, as ``pm.sample`` has it.
+
+    Vectorised checks raise for all points of a block if one of them is bad.
+    """
+    checks = {}
+    for variable in ancestors([logp]):
+        node = variable.owner
+        if node is not None and isinstance(node.op, CheckParameterValue):
+            value, *conditions = node.inputs
+            if node.op.can_be_replaced_by_ninf:
+                checks[variable] = pt.switch(pt.all(conditions), value, -np.inf)
+    return graph_replace(logp, checks, strict=False) if checks else logp

@@ -1,8 +1,10 @@
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
-from scipy.special import betaln, expit
-from scipy.stats import multivariate_normal
+import xarray as xr
+from scipy.special import betaln, expit, logsumexp
+from scipy.stats import multivariate_normal, norm, vonmises
 
 import bayeskernels as bk
 
@@ -94,3 +96,98 @@ def test_draws_predict_and_the_result_itself_is_refused():
         bk.predict(bk.models.bayesian_linear_regression(X, [1.0, 2.0, 3.0, 4.0]), 3, X)
     with pytest.raises(ValueError, match="no posterior draws of 'w'"):
         bk.predict(model, {}, [[1.0, 1.0]])
+
+
+def test_points_that_cannot_be_evaluated():
+    """The corner of a grid holds correlations beyond one, where a covariance is none."""
+    with pm.Model() as model:
+        r = pm.Normal("r", 0.0, 0.3)
+        s = pm.LogNormal("s", 0.0, 0.3)
+        covariance = pt.stack([pt.stack([1.0, r]), pt.stack([r, 1.0])])
+        pm.MvNormal("x", [0.0, 0.0], s * covariance, observed=[0.5, 0.4])
+    result = bk.quadrature(model, tolerance=1e-4)
+    grid = np.linspace(-1.0, 1.0, 4001)[1:-1]
+    u = np.linspace(-3.0, 3.0, 601)
+    R, U = np.meshgrid(grid, u, indexing="ij")
+    determinant = 1.0 - R**2
+    square = (0.41 - 0.4 * R) / determinant * np.exp(-U)
+    log_likelihood = -0.5 * square - 0.5 * np.log(determinant) - U - np.log(2 * np.pi)
+    log_prior = norm(0.0, 0.3).logpdf(R) + norm(0.0, 0.3).logpdf(U)
+    total = np.exp(log_likelihood + log_prior).sum() * (grid[1] - grid[0]) * (u[1] - u[0])
+    # The density falls to zero at the end of the correlations with a slope of its own.
+    assert result.log_evidence == pytest.approx(np.log(total), abs=1e-3)
+
+
+def test_points_that_matter_and_cannot_be_evaluated():
+    """An operation that raises where the posterior is large: the error says where."""
+    with pm.Model() as model:
+        a = pm.Normal("a", 1.0, 1.0)
+        factor = pt.linalg.cholesky(pt.stack([pt.stack([1.0, a]), pt.stack([a, 4.0])]))
+        pm.Normal("x", factor[1, 1], 1.0, observed=1.0)
+    with pytest.raises(ValueError, match=r"cannot be evaluated at a = .*below the mode"):
+        bk.quadrature(model)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-9, np.nan, np.inf, "fine", None, True])
+def test_tolerances(tolerance):
+    with pm.Model() as model:
+        pm.Normal("a")
+    with pytest.raises(ValueError, match="tolerance must be a positive number"):
+        bk.quadrature(model, tolerance=tolerance)
+
+
+def test_models_without_data():
+    """A proper prior integrates to one."""
+    with pm.Model() as model:
+        pm.Gamma("a", 2.2, 1.4)
+    assert bk.quadrature(model).log_evidence == pytest.approx(0.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("tool", [bk.quadrature, bk.laplace])
+def test_improper_priors_have_no_evidence(tool, caplog):
+    """The posterior is proper and can be had; the evidence is not defined."""
+    with pm.Model() as model:
+        mu = pm.Flat("mu")
+        pm.Normal("x", mu, 1.0, observed=[1.0, 2.0])
+    result = tool(model)
+    assert np.isnan(result.log_evidence)
+    assert "prior of mu is improper" in caplog.text
+    draws = result.sample(2000, random_seed=1)["posterior"]["mu"].values
+    # Five standard errors.
+    assert abs(draws.mean() - 1.5) < 5 * np.sqrt(0.5 / 2000)
+
+
+@pytest.mark.parametrize("prior", [pm.Flat, pm.HalfFlat])
+def test_improper_posteriors(prior):
+    with pm.Model() as model:
+        prior("a")
+    with pytest.raises(ValueError, match=r"not positive definite|no mode|does not die out"):
+        bk.quadrature(model)
+
+
+@pytest.mark.parametrize("centre", [0.5, 3.1])
+def test_angles(centre):
+    """One period counts, wherever the posterior lies on the circle."""
+    with pm.Model() as model:
+        a = pm.VonMises("a", centre, 4.0)
+        pm.Normal("x", pm.math.cos(a), 0.4, observed=[0.2, -0.5])
+    t = np.linspace(-np.pi, np.pi, 4001)[:-1]
+    log_density = vonmises(4.0, loc=centre).logpdf(t)
+    log_density += sum(norm(np.cos(t), 0.4).logpdf(x) for x in (0.2, -0.5))
+    expected = logsumexp(log_density) + np.log(t[1] - t[0])
+    assert bk.quadrature(model).log_evidence == pytest.approx(expected, abs=1e-7)
+    if centre == 3.1:
+        rng = np.random.default_rng(1)
+        weights = np.exp(log_density - logsumexp(log_density))
+        draws = rng.choice(t, (4, 2000), p=weights) + (t[1] - t[0]) * rng.uniform(
+            -0.5, 0.5, (4, 2000)
+        )
+        posterior = xr.Dataset({"a": (("chain", "draw"), draws)})
+        idata = xr.DataTree.from_dict({"posterior": posterior})
+        found = bk.evidence.estimate(
+            model, idata, method="bridge", random_seed=2, progressbar=False
+        )
+        # False alarms in fewer than one of 10,000 seeds.
+        assert abs(found.log_evidence - expected) < 4 * found.mcse + 1e-3
+        with pytest.raises(TypeError, match=r"'smc' does not fit.*periodic"):
+            bk.evidence.estimate(model, method="smc")

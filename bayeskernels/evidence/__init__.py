@@ -7,6 +7,7 @@ from bayeskernels.evidence.estimate import estimate, suitable_methods
 from bayeskernels.evidence.noise_curve import NoiseEvidence, NoisePosterior
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.scan import EvidenceScan, scan
+from bayeskernels.prior_mass import declare_normalised
 
 __all__ = [
     "Evidence",
@@ -17,6 +18,7 @@ __all__ = [
     "beside_loo",
     "compare",
     "data_digest",
+    "declare_normalised",
     "estimate",
     "scan",
     "suitable_methods",

@@ -106,7 +106,7 @@ class BridgeSampling:
                 progressbar=progressbar,
                 quiet=not progressbar,
             )
-        density = UnconstrainedDensity(model, what="bridge")
+        density = UnconstrainedDensity(model, what="bridge", centres=_centres(model, idata))
         points = unconstrained_draws(density, idata, rng)
         n_chains, n_draws, d = points.shape
         if n_chains * n_draws < FEWEST_DRAWS or n_chains * (n_draws // 2) <= d + 1:
@@ -173,6 +173,18 @@ def bridge_draws(points, log_density, n_proposal, rng, *, proposal="warp3"):
     fitted = PROPOSALS[proposal](points[:, :half].reshape(-1, d), log_density)
     at_posterior = fitted.at_draws(points[:, half:].reshape(-1, d)).reshape(n_chains, -1)
     return solve_bridge(at_posterior, fitted.at_own_draws(n_proposal, rng))
+
+
+def _centres(model, idata):
+    """Mean direction of the draws of each angle, around which its period is laid."""
+    names = UnconstrainedDensity.angles(model)
+    centres = {}
+    for value in model.value_vars:
+        if value.name in names:
+            drawn = idata["posterior"][model.values_to_rvs[value].name]
+            mean = np.exp(1j * drawn.transpose("chain", "draw", ...).values).mean(axis=(0, 1))
+            centres[value.name] = np.angle(mean)
+    return centres
 
 
 class _Evaluations:

@@ -9,14 +9,14 @@ from pymc.util import get_random_generator
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.evidence.methods import METHODS, method_named
 from bayeskernels.evidence.model_checks import (
+    potentials_warning,
     refuse_foreign_draws,
-    refuse_improper_priors,
     refuse_no_data,
     refuse_unnormalised_likelihood,
-    warn_of_unnormalised_priors,
 )
 from bayeskernels.evidence.repetitions import combine
 from bayeskernels.inputs import as_count
+from bayeskernels.prior_mass import log_missing_constant
 from bayeskernels.unconstrained import as_model
 
 __all__ = ["estimate", "suitable_methods"]
@@ -73,7 +73,8 @@ def estimate(
     ------
     ValueError
         If the model has no evidence (improper priors, no data, a likelihood that does not add up to
-        one), the draws are not the model's, or the method is unknown.
+        one), the integral of a prior is not known (see :func:`declare_normalised`), the draws are
+        not the model's, or the method is unknown.
     TypeError
         If the method does not fit the model; the message says what to use.
 
@@ -88,10 +89,9 @@ def estimate(
     repetitions = as_count(repetitions, "repetitions")
     chosen = None if method == "auto" else method_named(method)
     refuse_no_data(model)
-    refuse_improper_priors(model)
+    log_missing_constant(model)  # raises where it is not known
     refuse_unnormalised_likelihood(model)
     refuse_foreign_draws(model, idata)
-    warn_of_unnormalised_priors(model)
     if chosen is None:
         candidates = _methods_that_fit(model, idata)
     else:
@@ -117,7 +117,9 @@ def estimate(
         if another is not None:
             _log.info("%s gives way to %s: %s", first.name, another.name, result.warning)
             result = run(another, rngs)
-    if result.warning:
+    warning = " ".join(filter(None, [result.warning, potentials_warning(model)]))
+    if warning:
+        result = replace(result, diagnostics={**result.diagnostics, "warning": warning})
         _log.warning("Evidence by %s: %s", result.method, result.warning)
     return replace(result, data_digest=result.data_digest or data_digest(model))
 

@@ -1,11 +1,6 @@
 """Refusals that hold for all methods: models without evidence, draws that are not the model's."""
 
-import logging
-
 import numpy as np
-from pymc.distributions.continuous import FlatRV, HalfFlatRV
-from pymc.distributions.multivariate import ICARRV
-from pymc.distributions.transforms import Ordered
 
 from bayeskernels.distributions import HingeLabelRV
 from bayeskernels.evidence.data_digest import observed_values, specification_or_none
@@ -13,16 +8,11 @@ from bayeskernels.specification import GroupedKernelSpecification
 
 __all__ = [
     "continuous_refusal",
+    "potentials_warning",
     "refuse_foreign_draws",
-    "refuse_improper_priors",
     "refuse_no_data",
     "refuse_unnormalised_likelihood",
-    "warn_of_unnormalised_priors",
 ]
-
-_log = logging.getLogger(__name__)
-
-_IMPROPER = (FlatRV, HalfFlatRV, ICARRV)
 
 
 def continuous_refusal(model):
@@ -47,37 +37,15 @@ def continuous_refusal(model):
     return None
 
 
-def refuse_improper_priors(model):
-    """A prior that has no integral leaves the evidence undefined, whatever a method returns."""
-    names = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, _IMPROPER)]
-    if names:
-        raise ValueError(
-            f"The prior of {', '.join(names)} is improper (Flat, HalfFlat or ICAR): it has no "
-            "integral, so the evidence is not defined. Give it a proper prior; how wide it is "
-            "matters for the evidence."
-        )
-
-
-def warn_of_unnormalised_priors(model):
-    """A transform that orders numbers leaves one of k! orders of a prior, and does not rescale it.
-
-    PyMC's density of such a variable does not integrate to one, which samplers do not mind.
-    """
-    if model.observed_RVs and model.potentials:
-        _log.warning(
-            "Potentials (%s) count as part of the likelihood: if one of them shapes a prior, that "
-            "prior does not integrate to one, and the evidence is off by its integral.",
-            ", ".join(potential.name for potential in model.potentials),
-        )
-    names = [
-        rv.name for rv in model.free_RVs if isinstance(model.rvs_to_transforms.get(rv), Ordered)
-    ]
-    if names:
-        _log.warning(
-            "The order of %s is enforced by a transform, which leaves a part of its prior without "
-            "rescaling it. If its k elements are exchangeable, add log k! to the log evidence.",
-            ", ".join(names),
-        )
+def potentials_warning(model):
+    """What speaks against the evidence of a model with potentials beside its data, or nothing."""
+    if not (model.observed_RVs and model.potentials):
+        return ""
+    names = ", ".join(potential.name for potential in model.potentials)
+    return (
+        f"Potentials ({names}) count as part of the likelihood: if one of them shapes a prior, "
+        "that prior does not integrate to one, and the evidence is off by its integral."
+    )
 
 
 def refuse_unnormalised_likelihood(model):

@@ -15,6 +15,7 @@ from scipy.stats import t
 
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.prior_mass import log_missing_of_data, unlike_draws
 
 __all__ = ["SequentialMonteCarlo", "spread_error"]
 
@@ -37,7 +38,16 @@ class SequentialMonteCarlo:
 
     def refusal(self, model, idata):
         """Why PyMC's kernels do not fit."""
-        return continuous_refusal(model)
+        reason = continuous_refusal(model)
+        if reason is not None:
+            return reason
+        names = unlike_draws(model)
+        if names:
+            return (
+                f"It starts from draws of the prior, and those of {', '.join(names)} are not "
+                "draws of its density, which is ordered or periodic. Use 'bridge'."
+            )
+        return None
 
     def run(
         self,
@@ -90,8 +100,12 @@ class SequentialMonteCarlo:
 
         full = populations(draws)
         smaller = populations(max(draws // SHRINKAGE, 2))
-        evidence = smc_evidence(full["values"], full["acceptance"], full["stages"], draws)
-        return with_drift(evidence, smaller["values"])
+        # Weights are likelihoods of draws: the constant of a prior does not matter here.
+        constant = log_missing_of_data(model)
+        evidence = smc_evidence(
+            full["values"] + constant, full["acceptance"], full["stages"], draws
+        )
+        return with_drift(evidence, smaller["values"] + constant)
 
 
 def _populations(model, draws, *, chains, **options):

@@ -65,6 +65,7 @@ def unconstrained_draws(density, idata, rng):
             # The length of z is independent of its direction, and chi distributed.
             lengths = np.sqrt(rng.chisquare(transformed.shape[-1], transformed.shape[:-1]))
             transformed = transformed * lengths[..., None]
+        transformed = density.logits(value.name, transformed)
         columns.append(transformed.reshape(len(transformed), -1))
     points = np.concatenate(columns, axis=1)
     if points.shape[1] != density.dimension:
