@@ -108,13 +108,12 @@ def test_draws_come_back_from_all_kinds_of_transforms(transformed):
         )
 
 
-def test_data_that_know_nothing_of_the_prior(transformed, caplog):
-    """The prior integrates to one, or to 1/3! where only one order of three is left of it."""
+def test_data_that_know_nothing_of_the_prior(transformed):
+    """The prior integrates to one, also where one order of three numbers is left of it."""
     evidence = bk.evidence.estimate(*transformed, random_seed=1, **QUIET)
-    expected = -0.5 * np.log(2 * np.pi) - np.log(6.0)
+    expected = -0.5 * np.log(2 * np.pi)
     assert abs(evidence.log_evidence - expected) < 3 * evidence.mcse
     assert evidence.mcse < 0.03
-    assert "order of order is enforced" in caplog.text
 
 
 def test_directions_have_free_lengths():
