@@ -25,6 +25,7 @@ from arviz_base import dict_to_dataset
 from pymc.initial_point import make_initial_point_fn
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.step_methods.compound import BlockedStep, CompoundStep
+from pymc.util import get_random_generator
 
 from bayeskernels.kernels import numpy_function
 from bayeskernels.testing.model_quantities import ModelQuantities
@@ -158,7 +159,8 @@ def simulate_calibration(
         ``sample(model, seed)`` returns posterior draws as a DataTree; ``pm.sample`` by default.
     reuse_steps : bool, default False
         Make the steps that ``pm.sample`` would choose once, and run its loop with them: up to ten
-        times faster, and a test that steps read their data anew. Not with ``build``.
+        times faster, with the same draws (NUTS starts without jitter), and a test that steps read
+        their data anew. Not with ``build``.
     random_seed : int, optional
 
     Returns
@@ -268,13 +270,15 @@ class _ReusedSteps:
         self.constrain = numpy_function(model.value_vars, graphs)
 
     def __call__(self, model, seed):
+        # Random numbers are those of pm.sample with this seed.
+        [rng] = get_random_generator(seed).spawn(1)
+        point = self.start(rng.integers(2**30))
         # Nothing that was tuned for other data is left.
         self.step.sampling_state = copy.deepcopy(self.state)
-        self.step.setup_chain(np.random.default_rng(seed), self.tune, self.draws)
+        self.step.setup_chain(rng, self.tune, self.draws)
         self.step.tune = self.tune > 0
         if hasattr(self.step, "reset_tuning"):
             self.step.reset_tuning()
-        point = self.start(seed)
         drawn = []
         for k in range(self.tune + self.draws):
             if k == self.tune:

@@ -142,7 +142,7 @@ def check_posterior(
     tune=500,
     chains=2,
     sample=None,
-    evidence=None,
+    estimate=None,
     false_alarm_rate=1e-3,
     random_seed=None,
 ):
@@ -157,8 +157,9 @@ def check_posterior(
         Of ``pm.sample``.
     sample : callable, optional
         ``sample(model, seed)`` returns posterior draws as a DataTree; ``pm.sample`` by default.
-    evidence : Evidence, optional
-        An estimate for this model by ``bk.evidence.estimate``, to be compared as well.
+    estimate : callable, optional
+        ``estimate(model, idata)`` returns an ``Evidence`` to be compared as well, for example
+        ``bk.evidence.estimate``.
     false_alarm_rate : float
         Probability that right draws fail any of the comparisons, shared out by Bonferroni's rule.
     random_seed : int, optional
@@ -198,7 +199,8 @@ def check_posterior(
     else:
         idata = sample(model, random_seed)
     scores = oracle.z_scores(idata["posterior"].to_dataset())
-    if evidence is not None:
+    if estimate is not None:
+        evidence = estimate(model, idata)
         error = np.hypot(oracle.log_evidence_error, evidence.mcse)
         difference = evidence.log_evidence - oracle.log_evidence
         scores["log evidence"] = float(standard_score(difference, error))
