@@ -9,6 +9,8 @@ import numpy as np
 import xarray as xr
 from arviz_stats.utils import ELPDDataLOO
 
+from bayeskernels.gp.leave_one_out import loo as loo_of_process
+from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs
 from bayeskernels.outputs import flip_rates, output_blocks
 from bayeskernels.specification import specification_of
@@ -105,7 +107,8 @@ def loo(model, idata, *, progressbar=True):
     Parameters
     ----------
     model : pm.Model
-        A label-noise classifier with noise > 0.
+        A label-noise classifier with noise > 0; of a Gaussian process see
+        :func:`bayeskernels.gp.loo`.
     idata : DataTree
         Its posterior draws.
     progressbar : bool
@@ -134,6 +137,8 @@ def loo(model, idata, *, progressbar=True):
     'width 0.5'
     """
     specification = specification_of(model)
+    if isinstance(specification, GaussianProcessSpecification):
+        return loo_of_process(model, idata, progressbar=progressbar)
     specification.require_two_classes("loo")
     codes = specification.codes
     rates = [np.asarray(q, dtype=float) for q in flip_rates(specification, idata)]

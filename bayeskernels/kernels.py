@@ -218,9 +218,7 @@ class CovarianceKernel(Kernel):
     def _gram(self, X):
         if self.is_random:
             raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
-        symbolic = self.symbolic[0]
-        values = self.covariance(symbolic) + pt.zeros((symbolic.shape[0], symbolic.shape[0]))
-        return numpy_function([symbolic], values)(X)
+        return self._gram_function(X)
 
     @cached_property
     def symbolic(self):
@@ -241,6 +239,11 @@ class CovarianceKernel(Kernel):
     def _function(self):
         X, Z, values = self.symbolic
         return numpy_function([X, Z], values)
+
+    @cached_property
+    def _gram_function(self):
+        X, _, _ = self.symbolic
+        return numpy_function([X], self.covariance(X) + pt.zeros((X.shape[0], X.shape[0])))
 
     @cached_property
     def _diagonal(self):

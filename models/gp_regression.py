@@ -82,7 +82,11 @@ def gp_regression(
     (root mean square of all columns without ``ard``).
 
     New values of the data ``X`` do not turn draws into predictions: the process has been integrated
-    out, and has to be conditioned on the targets, which :func:`bayeskernels.predict` does.
+    out, and has to be conditioned on the targets, which :func:`bayeskernels.predict` does. For the
+    same reason ``pm.sample_posterior_predictive`` replicates targets of the prior, and
+    ``pm.compute_log_likelihood`` gives one number for all targets; of sparse processes neither
+    works. :func:`bayeskernels.gp.posterior_predictive` draws functions and targets given the data,
+    for posterior predictive checks, and :func:`bayeskernels.gp.loo` leaves targets out.
 
     *Sparse processes.* With m inducing points an evaluation takes O(n m^2) instead of O(n^3)
     operations. The model is that of ``pm.gp.MarginalApprox``, a potential instead of observed

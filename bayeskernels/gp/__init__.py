@@ -1,4 +1,4 @@
-"""Gaussian-process regression: evidence, type-II maximum likelihood, dual form, prior draws.
+"""Gaussian-process regression: evidence, type-II maximum likelihood, dual form, joint draws.
 
 Models are made by :func:`bayeskernels.models.gp_regression` and predicted from by
 :func:`bayeskernels.predict`.
@@ -7,6 +7,8 @@ Models are made by :func:`bayeskernels.models.gp_regression` and predicted from 
 from bayeskernels.gp.dual import dual_coefficients
 from bayeskernels.gp.evidence import EvidenceFunction, log_evidence
 from bayeskernels.gp.full_bayes import sample_hyperparameters
+from bayeskernels.gp.joint_draws import posterior_predictive
+from bayeskernels.gp.leave_one_out import loo, pointwise_log_likelihood
 from bayeskernels.gp.maximisation import EvidenceMaximum, maximise_evidence
 from bayeskernels.gp.prediction import log_predictive_density
 from bayeskernels.gp.prior_draws import draw_prior
@@ -18,6 +20,9 @@ __all__ = [
     "dual_coefficients",
     "log_evidence",
     "log_predictive_density",
+    "loo",
     "maximise_evidence",
+    "pointwise_log_likelihood",
+    "posterior_predictive",
     "sample_hyperparameters",
 ]

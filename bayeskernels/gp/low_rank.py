@@ -97,6 +97,11 @@ class LowRankPosterior:
         explained = np.einsum("ij,ij->j", W, W) - np.einsum("ij,ij->j", inner, inner)
         return W.T @ self.weights, np.maximum(variances - explained, 0.0)
 
+    def draw_weights(self, normal):
+        """Draws of the whitened inducing values, from columns of standard normal numbers."""
+        spread = solve_triangular(self.inner_factor, normal, lower=True, trans="T")
+        return self.weights[:, None] + spread
+
 
 class VfeSums:
     r"""The bound of VFE and its derivatives with respect to all kernel values.

@@ -2,11 +2,13 @@
 
 import numpy as np
 from rich.progress import Progress
+from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.gp.exact import ExactPosterior
 from bayeskernels.gp.hyperparameters import ProcessDraws
-from bayeskernels.gp.low_rank import LowRankPosterior
+from bayeskernels.gp.low_rank import LowRankPosterior, whitened
+from bayeskernels.gram import factor_gram
 
 __all__ = ["each_posterior", "few_threads", "row_blocks"]
 
@@ -17,13 +19,15 @@ BLOCK_BYTES = 2**22
 SMALL = 2000
 
 
-def each_posterior(model, idata, *, progressbar=True):
+def each_posterior(model, idata, *, which=None, progressbar=True):
     """Go through the draws of the hyperparameters, with the posterior process of each.
 
     Parameters
     ----------
     model : pm.Model
     idata : DataTree, EvidenceMaximum or None
+    which : array of int, optional
+        Numbers of draws, chains one after the other; all by default.
     progressbar : bool
 
     Yields
@@ -31,12 +35,13 @@ def each_posterior(model, idata, *, progressbar=True):
     PosteriorProcess
     """
     draws = ProcessDraws(model, idata)
-    several = draws.n_draws > 1
+    which = range(draws.n_draws) if which is None else which
+    several = len(which) > 1
     with (
         few_threads(draws.specification),
         Progress(disable=not (progressbar and several), transient=True) as progress,
     ):
-        for draw in progress.track(range(draws.n_draws), description="Posteriors by draw"):
+        for draw in progress.track(which, description="Posteriors by draw"):
             yield PosteriorProcess(draws, draw)
 
 
@@ -85,6 +90,42 @@ class PosteriorProcess:
         ]
         means, variances = (np.concatenate(values) for values in zip(*parts, strict=True))
         return means + self.mean, variances
+
+    def draw(self, X_new, n_draws, rng):
+        """Draw functions at new points, or at the training points (None): shape (n_draws, n).
+
+        By Matheron's rule: functions of the prior, corrected by what their values at the support
+        lack. The covariance matrix of the posterior, a small difference of large numbers where the
+        noise is small, is not needed.
+        """
+        specification, posterior = self._draws.specification, self.posterior
+        is_exact = specification.approximation is None
+        points = specification.X if X_new is None else X_new
+        n_support = len(self.support)
+        if is_exact and X_new is None:
+            gram = cross = self._draws.gram(points, self._draw)
+            at_support = at_points = self._draw_prior(gram, n_draws, rng)
+        else:
+            gram = self._draws.gram(np.vstack([self.support, points]), self._draw)
+            cross = gram[:n_support, n_support:]
+            if not is_exact:
+                gram[np.diag_indices(n_support)] += specification.jitter
+            drawn = self._draw_prior(gram, n_draws, rng)
+            at_support, at_points = drawn[:, :n_support], drawn[:, n_support:]
+        normal = rng.standard_normal((n_support, n_draws))
+        if is_exact:
+            lacking = (specification.y - self.mean - at_support).T - self.noise * normal
+            correction = lapack.dpotrs(posterior.factor, lacking, lower=1)[0]
+        else:
+            correction = posterior.draw_weights(normal) - whitened(posterior.factor, at_support.T)
+            cross = whitened(posterior.factor, cross)
+        return self.mean + at_points + correction.T @ cross
+
+    @staticmethod
+    def _draw_prior(gram, n_draws, rng):
+        """Values of functions with zero mean; a singular matrix has a factor with fewer columns."""
+        features = factor_gram(gram).features
+        return rng.standard_normal((n_draws, features.shape[1])) @ features.T
 
     def _blocks(self, targets, X=None):
         """Kernel values of points with the support and with themselves, block by block."""
