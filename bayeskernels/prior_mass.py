@@ -32,7 +32,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.type import RandomType
 from scipy.special import gammaln
 
-from bayeskernels.kernels import numpy_function
+from bayeskernels.numpy_graphs import fixed_value, numpy_function
 
 __all__ = [
     "UnknownMass",
@@ -330,11 +330,8 @@ def _is_level(parameter):
         return True
     if parameter.ndim == 0 or parameter.type.shape[-1] == 1:
         return True
-    try:
-        value = _value(parameter, None, "")
-    except UnknownMass:
-        return False
-    return bool(np.all(value == value[..., :1]))
+    value = fixed_value(parameter)
+    return value is not None and bool(np.all(value == value[..., :1]))
 
 
 def _parts(transform):
@@ -366,21 +363,21 @@ def _reaches(bound, end, side):
     bound, end = as_tensor(bound), as_tensor(side * np.inf if end is None else end)
     if equal_computations([bound], [end]):
         return True
-    try:
-        bound, end = (_value(x, None, "") for x in (bound, end))
-    except UnknownMass:
+    bound, end = fixed_value(bound), fixed_value(end)
+    if bound is None or end is None:
         return False
     return bool(np.all(side * (bound - end) >= -1e-12 * np.abs(bound)))
 
 
 def _value(variable, rv, what):
-    """Value of a graph without random variables, as the data are now."""
-    if any(_is_random(v) for v in ancestors([variable])):
+    """Value of a parameter that the constant of a density depends on."""
+    value = fixed_value(variable)
+    if value is None:
         raise UnknownMass(
-            f"The {what} of {getattr(rv, 'name', None)} is random, and the constant of its density "
-            "depends on it. Fix it."
+            f"The {what} of {rv.name} is random, and the constant of its density depends on it. "
+            "Fix it."
         )
-    return np.asarray(numpy_function([], variable)())
+    return value
 
 
 def _shape(rv):

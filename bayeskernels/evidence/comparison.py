@@ -44,7 +44,8 @@ def compare(evidences, *, prior_weights=None, random_seed=0):
     Raises
     ------
     ValueError
-        If the models are of different data, or an estimate has no error.
+        If the models are of different data, an estimate has no error, or it is not a finite number
+        (minus infinity is taken from ``exact`` only, which knows that the data are impossible).
 
     Notes
     -----
@@ -231,7 +232,19 @@ def _read(evidences):
     return found
 
 
+def _is_number(evidence):
+    """Whether an evidence is one; that of impossible data is zero, if it is known exactly."""
+    value = evidence.log_evidence
+    return math.isfinite(value) or (value == -math.inf and evidence.method == "exact")
+
+
 def _refuse(evidences):
+    bad = [f"{name} ({e.log_evidence})" for name, e in evidences.items() if not _is_number(e)]
+    if bad:
+        raise ValueError(
+            f"The log evidence of {', '.join(bad)} is not a number that can be compared: its "
+            "estimate has failed. Estimate it again, by another method."
+        )
     without = [str(name) for name, e in evidences.items() if not math.isfinite(e.mcse)]
     if without:
         methods = sorted({evidences[n].method for n in evidences if str(n) in without})
@@ -240,9 +253,6 @@ def _refuse(evidences):
             "nobody knows whether a difference means anything. Estimate it with a method that "
             "has one; method='auto' only takes these."
         )
-    nan = [str(name) for name, e in evidences.items() if math.isnan(e.log_evidence)]
-    if nan:
-        raise ValueError(f"The log evidence of {', '.join(nan)} is not a number.")
     digests = {name: e.data_digest for name, e in evidences.items()}
     unknown = [str(name) for name, digest in digests.items() if not digest]
     if unknown:

@@ -92,8 +92,36 @@ def test_results_without_error():
     laplace = Evidence(-1.0, np.nan, "laplace", 0, {}, "same")
     with pytest.raises(ValueError, match=r"evidence of b has no error \(by laplace\)"):
         compare({"a": result(0.0), "b": laplace})
-    with pytest.raises(ValueError, match="log evidence of b is not a number"):
-        compare({"a": result(0.0), "b": result(np.nan)})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        result(np.nan),
+        result(np.nan, 0.1),
+        Evidence(np.nan, np.nan, "laplace", 0, {}, "same"),
+        result(np.inf),
+        result(np.inf, 0.1),
+        result(-np.inf, 0.1),
+        Evidence(-np.inf, 0.0, "tempering", 0, {}, "same"),
+    ],
+)
+def test_evidences_that_are_no_numbers(bad):
+    with pytest.raises(ValueError, match=r"log evidence of b \((nan|inf|-inf)\) is not a number"):
+        compare({"a": result(0.0, 0.1), "b": bad})
+    with pytest.raises(ValueError, match=r"log evidence of b \((nan|inf|-inf)\) is not a number"):
+        compare({"a": result(0.0).to_datatree(), "b": bad.to_datatree()})
+
+
+@pytest.mark.parametrize("error", [np.nan, np.inf])
+def test_errors_that_are_no_numbers(error):
+    with pytest.raises(ValueError, match="evidence of b has no error"):
+        compare({"a": result(0.0), "b": result(1.0, error)})
+
+
+def test_negative_errors():
+    with pytest.raises(ValueError, match="mcse must not be negative"):
+        result(0.0, -0.1)
 
 
 def test_what_is_not_a_result():
