@@ -20,6 +20,7 @@ import numba
 import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.waiting_columns import (
     MAX_DEAD,
     MAX_RAW,
@@ -46,13 +47,6 @@ __all__ = [
 
 #: Pivots (squared, relative to the diagonal) below which products are computed the long way.
 SMALL_PIVOT = 1e-3
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-}
 
 
 class ActiveColumns(NamedTuple):
@@ -142,7 +136,7 @@ class ActiveColumns(NamedTuple):
         return columns
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def prepare(state, s, g, eta):
     """Bring inverse and response up to date for another response or other scales."""
     k = state.size[0]
@@ -155,18 +149,12 @@ def prepare(state, s, g, eta):
             M[a, c] = scale_a * state.scales[min(c, 1)] * state.gram[a, c]
         M[a, a] += 1.0
     state.inverse[: k + 1, : k + 1] = np.linalg.inv(M)
-    total = 0.0
-    for i in range(len(s)):
-        total += s[i] * state.constant[i]
-    state.response[0] = total * state.scales[0]
+    state.response[0] = dot(s, state.constant) * state.scales[0]
     for a in range(k):
-        total = 0.0
-        for i in range(len(s)):
-            total += state.V[a, i] * s[i]
-        state.response[a + 1] = total * state.scales[1]
+        state.response[a + 1] = dot(state.V[a], s) * state.scales[1]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _coordinates(state, point, diagonal, without, c):
     """C becomes the coordinates of a point in V; returns the pivot of a step that adds it.
 
@@ -176,21 +164,18 @@ def _coordinates(state, point, diagonal, without, c):
     n_rows = stored_rows(state)
     for a in range(n_rows):
         c[a] = state.V[a, point]
-    whiten_entries(state, c[:n_rows])
-    leave_out_dead(state, c[:n_rows])
+    c = c[:n_rows]
+    whiten_entries(state, c)
+    leave_out_dead(state, c)
     if len(without) > 0:
-        along = 0.0
-        for a in range(n_rows):
-            along += c[a] * without[a]
+        along = dot(c, without)
         for a in range(n_rows):
             c[a] -= along * without[a]
-    left = diagonal * (1.0 + ACTIVE_JITTER)
-    for a in range(n_rows):
-        left -= c[a] * c[a]
+    left = diagonal * (1.0 + ACTIVE_JITTER) - dot(c, c)
     return math.sqrt(max(left, diagonal * ACTIVE_JITTER))
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def new_direction(state, point, column, diagonal, without, v, c):
     """Whitened column v of a further point; returns its pivot. c becomes its coordinates in V.
 
@@ -202,7 +187,7 @@ def new_direction(state, point, column, diagonal, without, v, c):
     return pivot
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _whitened_column(state, column, c, pivot, v):
     """Whitened column v of a point from its coordinates in V."""
     whiten_now(state)
@@ -213,7 +198,7 @@ def _whitened_column(state, column, c, pivot, v):
         v[i] = (column[i] - known[i]) * scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def products(state, v, s, m):
     """M becomes the inner products of v with (1, V); returns those with itself and with s."""
     n_rows = stored_rows(state)
@@ -221,22 +206,15 @@ def products(state, v, s, m):
     return _other_products(state, v, s, m)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _other_products(state, v, s, m):
     """As :func:`products`, but m has the inner products with the rows as they are stored."""
-    own = 0.0
-    total = 0.0
-    with_s = 0.0
-    for i in range(len(v)):
-        own += v[i] * v[i]
-        total += v[i] * state.constant[i]
-        with_s += v[i] * s[i]
-    m[0] = total
+    m[0] = dot(v, state.constant)
     whiten_entries(state, m[1 : stored_rows(state) + 1])
-    return own, with_s
+    return dot(v, v), dot(v, s)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def new_products(state, point, column, known, diagonal, without, s, v, c, m):
     """What :func:`products` finds for the whitened column of a further point.
 
@@ -256,22 +234,19 @@ def new_products(state, point, column, known, diagonal, without, s, v, c, m):
     m[1 : n_known + 1] = known
     m[n_known + 1 : n_rows + 1] = np.dot(state.V[n_known:n_rows], column)
     own, with_s = _other_products(state, column, s, m)
-    total = 0.0
-    for a in range(n_rows):
-        own -= 2.0 * c[a] * m[a + 1]
-        with_s -= c[a] * state.response[a + 1] / state.scales[1]
-        total += c[a] * state.gram[0, a + 1]
-    m[0] = (m[0] - total) / pivot
-    for a in range(n_rows):
-        row = 0.0
-        for e in range(n_rows):
-            row += state.gram[a + 1, e + 1] * c[e]
-        own += c[a] * row
-        m[a + 1] = (m[a + 1] - row) / pivot
+    last = n_rows + 1
+    known_part = c[:n_rows]
+    own -= 2.0 * dot(known_part, m[1:last])
+    with_s -= dot(known_part, state.response[1:last]) / state.scales[1]
+    m[0] = (m[0] - dot(known_part, state.gram[0, 1:last])) / pivot
+    for a in range(1, last):
+        row = dot(state.gram[a, 1:last], known_part)
+        own += c[a - 1] * row
+        m[a] = (m[a] - row) / pivot
     return pivot, own / (pivot * pivot), with_s / pivot, False
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def coupling(state, own, m, x, share, row):
     """What M's inverse has to be updated by when a column with products m is added.
 
@@ -287,33 +262,26 @@ def coupling(state, own, m, x, share, row):
     for a in range(1, size):
         weights[a] = m[a] * g_scale * g_scale
     for a in range(size):
-        value = 0.0
-        for e in range(size):
-            value += state.inverse[a, e] * weights[e]
-        row[a] = value
-        schur -= weights[a] * value
+        row[a] = dot(state.inverse[a, :size], weights)
+    schur -= dot(row[:size], weights)
     if len(x) > 0:
         # The inverse without the direction differs by the outer product of x with itself.
-        along = 0.0
-        for a in range(size):
-            along += x[a] * weights[a]
-        along /= share
+        along = dot(x, weights) / share
         for a in range(size):
             row[a] -= along * x[a]
         schur += along * along * share
     return max(schur, 1.0)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def birth_gain(state, with_s, row, schur):
     """Log-ratio of p(s) with and without a further column, from its :func:`coupling`."""
-    residual = with_s * state.scales[1]
-    for a in range(stored_rows(state) + 1):
-        residual -= state.response[a] * row[a]
+    size = stored_rows(state) + 1
+    residual = with_s * state.scales[1] - dot(state.response[:size], row[:size])
     return -0.5 * math.log(schur) + 0.5 * residual * residual / schur
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def append(state, point, column, v, c, pivot, own, with_s, m, row, schur, x, share):
     """Make a point active.
 
@@ -334,7 +302,7 @@ def append(state, point, column, v, c, pivot, own, with_s, m, row, schur, x, sha
     state.size[0] += 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def append_later(state, point, column, c, pivot, own, with_s, m, row, schur, x, share):
     """As :func:`append`, but the rows of V and T follow later."""
     _append_point(state, point, column, own, with_s, m, row, schur, x, share)
@@ -342,7 +310,7 @@ def append_later(state, point, column, c, pivot, own, with_s, m, row, schur, x, 
     state.size[0] += 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _append_point(state, point, column, own, with_s, m, row, schur, x, share):
     """All that follows a birth but for V and T."""
     k = state.size[0]
@@ -369,7 +337,7 @@ def _append_point(state, point, column, own, with_s, m, row, schur, x, share):
     state.is_active[point] = True
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def rebuild(state, diagonal):
     """Recompute V, T and the Gram matrix from the kernel columns, against drift.
 
@@ -381,10 +349,9 @@ def rebuild(state, diagonal):
     for a in range(k):
         column = state.kernel[state.stored[a]]
         point = state.points[a]
-        left = diagonal[point] * (1.0 + ACTIVE_JITTER)
         for e in range(a):
             c[e] = state.V[e, point]
-            left -= c[e] * c[e]
+        left = diagonal[point] * (1.0 + ACTIVE_JITTER) - dot(c[:a], c[:a])
         pivot = math.sqrt(max(left, diagonal[point] * ACTIVE_JITTER))
         for i in range(n):
             state.V[a, i] = column[i]
@@ -405,8 +372,6 @@ def rebuild(state, diagonal):
     V = state.V[:k]
     state.gram[1 : k + 1, 1 : k + 1] = np.dot(V, V.T)
     for a in range(k):
-        total = 0.0
-        for i in range(n):
-            total += V[a, i] * state.constant[i]
+        total = dot(V[a], state.constant)
         state.gram[0, a + 1] = total
         state.gram[a + 1, 0] = total

@@ -10,6 +10,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.waiting_columns import (
     bring_up_to_date,
     leave_out_dead,
@@ -19,53 +20,39 @@ from bayeskernels.samplers.waiting_columns import (
 
 __all__ = ["death_direction", "death_gain", "forget", "remove", "remove_soon"]
 
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def death_direction(state, slot, t):
     """T becomes the unit vector of V's coordinates that only the point in ``slot`` needs."""
     n_rows = stored_rows(state)
     for a in range(n_rows):
         t[a] = state.T[a, state.column[slot]]
-    whiten_entries(state, t[:n_rows])
+    t = t[:n_rows]
+    whiten_entries(state, t)
     # Twice, as rounding errors of what is left out may be large against the rest.
     for _ in range(2):
-        leave_out_dead(state, t[:n_rows])
-        length = 0.0
-        for a in range(n_rows):
-            length += t[a] * t[a]
-        scale = 1.0 / math.sqrt(length)
+        leave_out_dead(state, t)
+        scale = 1.0 / math.sqrt(dot(t, t))
         for a in range(n_rows):
             t[a] *= scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def death_gain(state, t, x):
     """Log-ratio of p(s) without direction t and with it, and the Schur complement.
 
     x becomes inverse (0, t).
     """
-    n_rows = stored_rows(state)
-    share = 0.0
-    lost = 0.0
-    for a in range(n_rows + 1):
-        row = 0.0
-        for c in range(n_rows):
-            row += state.inverse[a, c + 1] * t[c]
-        x[a] = row
-        lost += row * state.response[a]
-        if a > 0:
-            share += row * t[a - 1]
+    size = stored_rows(state) + 1
+    t = t[: size - 1]
+    for a in range(size):
+        x[a] = dot(state.inverse[a, 1:size], t)
+    share = dot(x[1:size], t)
+    lost = dot(x[:size], state.response[:size])
     return -0.5 * math.log(share) - 0.5 * lost * lost / share, share
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def remove_soon(state, slot, t, x, share):
     """Make the point in ``slot`` inactive; the rows of V follow when they are brought up to date.
 
@@ -79,7 +66,7 @@ def remove_soon(state, slot, t, x, share):
     forget(state, slot, t)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def forget(state, slot, t):
     """As :func:`remove_soon`, but the inverse has to be updated by a birth that follows at once."""
     k = state.size[0]
@@ -97,7 +84,7 @@ def forget(state, slot, t):
     state.size[0] = k - 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def remove(state, slots, z):
     """Make the points in several slots inactive, and z the coefficients that are left."""
     t = np.empty(state.dead.shape[1])

@@ -40,6 +40,7 @@ from bayeskernels.samplers.active_deaths import (
     remove,
     remove_soon,
 )
+from bayeskernels.samplers.compiled import JIT, dot, weighted_dot
 from bayeskernels.samplers.response import label_terms
 from bayeskernels.samplers.waiting_columns import (
     bring_up_to_date,
@@ -56,17 +57,10 @@ __all__ = [
     "move_window",
 ]
 
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
-
 BIRTH, DEATH, SWAP, WINDOW = range(4)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _next_candidate(is_active, pool, used):
     """Index of the next point of the pool that is not active; its length where there is none."""
     while used < len(pool) and is_active[pool[used]]:
@@ -74,7 +68,7 @@ def _next_candidate(is_active, pool, used):
     return used
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_points(
     state, s, pool, columns, diagonal, used, birth, death, log_prior, n_proposals, rng, counts
 ):
@@ -192,13 +186,13 @@ def move_points(
     return used, 0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_size_weight(log_prior, n, k):
     """Log-probability of a set of k points, shared out among the orders that begin with it."""
     return log_prior[k] - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _draw_slots(k, wanted, rng):
     """Different slots in random order."""
     slots = np.arange(k)
@@ -208,7 +202,7 @@ def _draw_slots(k, wanted, rng):
     return slots[:wanted]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _draw_index(log_weights, rng):
     weights = np.exp(log_weights - log_weights.max())
     level = rng.random() * weights.sum()
@@ -219,7 +213,7 @@ def _draw_index(log_weights, rng):
     return index
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _directions_of(state, slots):
     """Orthonormal basis, (k, size): the first j span what only the first j slots need of V."""
     k = state.size[0]
@@ -232,21 +226,16 @@ def _directions_of(state, slots):
         # Gram-Schmidt, twice for the sake of rounding errors.
         for _ in range(2):
             for d in range(e):
-                product = 0.0
-                for a in range(k):
-                    product += D[d, a] * D[e, a]
+                product = dot(D[d], D[e])
                 for a in range(k):
                     D[e, a] -= product * D[d, a]
-        length = 0.0
-        for a in range(k):
-            length += D[e, a] * D[e, a]
-        scale = 1.0 / math.sqrt(length)
+        scale = 1.0 / math.sqrt(dot(D[e], D[e]))
         for a in range(k):
             D[e, a] *= scale
     return np.ascontiguousarray(D.T)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, log_prior, rng):
     """Draw the size of the active set from a window, with the working response integrated out.
 
@@ -345,19 +334,14 @@ def move_window(state, s, f, z, g, positive, born, columns, diagonal, n_deaths, 
     return new_size != k
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _newton_step(v, scale, slope, bend):
     """Mean and precision of the coefficient of v, by one step of Newton's method from zero."""
-    gradient = 0.0
-    curvature = 0.0
-    for i in range(len(v)):
-        gradient += v[i] * slope[i]
-        curvature += v[i] * v[i] * bend[i]
-    precision = 1.0 + scale * scale * curvature
-    return scale * gradient / precision, precision
+    precision = 1.0 + scale * scale * weighted_dot(bend, v, v)
+    return scale * dot(v, slope) / precision, precision
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_prior_over_proposal(z, mean, precision):
     """Log-ratio of the standard normal density of a coefficient to that of its proposal."""
     return -0.5 * z * z + 0.5 * precision * (z - mean) ** 2 - 0.5 * math.log(precision)

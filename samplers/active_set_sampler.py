@@ -170,9 +170,9 @@ class ActiveSetSampler:
             rows = self._columns(points)
         else:
             rows = self._columns(points, self.theta if theta is None else theta)
-        if self.weights is None:
-            return rows
-        return rows * self.weights * self.weights[points][:, None]
+        if self.weights is not None:
+            rows = rows * self.weights * self.weights[points][:, None]
+        return np.ascontiguousarray(rows)
 
     def diagonal(self, theta=None):
         """Kernel values of all points with themselves, times the squared row weights."""

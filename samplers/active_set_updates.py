@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from bayeskernels.samplers.active_columns import append, coupling, new_direction, products
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.response import (
     impute_response,
     log_label,
@@ -19,10 +20,8 @@ from bayeskernels.samplers.response import (
 
 __all__ = ["activate_points", "draw_coefficients", "finish_sweep", "log_likelihood", "renew"]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_coefficients(state, rng):
     """Offset times sqrt(eta), and whitened coefficients, given the response."""
     k = state.size[0]
@@ -34,7 +33,7 @@ def draw_coefficients(state, rng):
     return np.dot(inverse, state.response[: k + 1]) + np.dot(factor, noise)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def finish_sweep(state, s, response, scales, hyper, f, rng):
     """Steps 2 to 5; s has to be drawn anew where g is random.
 
@@ -58,9 +57,7 @@ def finish_sweep(state, s, response, scales, hyper, f, rng):
         part[i] /= state.constant[i]
     if shape_g > 0.0:
         g = scales[0]
-        energy = 0.0
-        for a in range(k):
-            energy += z[a] * z[a]
+        energy = dot(z, z)
         new = rng.gamma(shape_g + 0.5 * k, 1.0 / (rate_g + 0.5 * energy / g))
         # The function stays, so its whitened coefficients grow with the precision.
         growth = math.sqrt(new / g)
@@ -75,7 +72,7 @@ def finish_sweep(state, s, response, scales, hyper, f, rng):
     return u, z
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def log_likelihood(f, response):
     """Log-probability of all observations at the predictors f."""
     total = 0.0
@@ -84,13 +81,13 @@ def log_likelihood(f, response):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def renew(f, response, s, weights, rng):
     """Draw the response given f; compiled, so that Python can call it."""
     renew_response(f, response, s, weights, rng)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def activate_points(state, points, columns, diagonal, s):
     """Make points active, one after the other."""
     n = len(s)

@@ -30,7 +30,7 @@ from bayeskernels.samplers.response import slice_precision
 __all__ = ["DenseProbitSampler"]
 
 _JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-_FAST = {**_JIT, "fastmath": {"nnan", "nsz", "contract", "reassoc"}}
+_FAST = {**_JIT, "fastmath": {"nnan", "nsz"}}
 
 #: Draws of the process N(0, K) for velocities are made so many at a time: one matrix product.
 BLOCK_SIZE = 64

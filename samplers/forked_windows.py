@@ -30,19 +30,13 @@ from bayeskernels.samplers.active_set_moves import (
     _log_size_weight,
     _newton_step,
 )
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.probit_response import probit_terms
 
 __all__ = ["activate", "draw_inactive", "draw_window", "move_fork", "powered_terms"]
 
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def powered_terms(f, positive, power, slope, bend):
     """Log-probability of the labels, not yet raised to the power; slope and bend are.
 
@@ -58,7 +52,7 @@ def powered_terms(f, positive, power, slope, bend):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_window(k, k_max, n, width, rng):
     """Sizes of the anchor and of the largest set, and whether there are points for a fork.
 
@@ -72,7 +66,7 @@ def draw_window(k, k_max, n, width, rng):
     return low, high, 2 * (high - low) <= n - low
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_inactive(is_active, wanted, rng):
     """Different inactive points in random order."""
     points = np.flatnonzero(~is_active)
@@ -82,7 +76,7 @@ def draw_inactive(is_active, wanted, rng):
     return points[:wanted]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
     """Whitened column v of a point above the anchor; V without directions D, with ``other``."""
     k = state.size[0]
@@ -90,14 +84,10 @@ def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
     for a in range(k):
         c[a] = state.V[a, point]
     for d in range(len(D)):
-        along = 0.0
-        for a in range(k):
-            along += c[a] * D[d, a]
+        along = dot(c, D[d])
         for a in range(k):
             c[a] -= along * D[d, a]
-    left = diagonal * (1.0 + ACTIVE_JITTER)
-    for a in range(k):
-        left -= c[a] * c[a]
+    left = diagonal * (1.0 + ACTIVE_JITTER) - dot(c, c)
     known = np.dot(c, state.V[:k])
     for d in range(size):
         share = other[d, point]
@@ -109,7 +99,7 @@ def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
         v[i] = (column[i] - known[i]) * scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def activate(state, point, column, diagonal, v, c, m):
     """Make a point active. The state's products with a response are not kept up: there is none."""
     nothing = np.empty(0)
@@ -118,7 +108,7 @@ def activate(state, point, column, diagonal, v, c, m):
     append(state, point, column, v, c, pivot, 0.0, 0.0, m, m, 1.0, nothing, 1.0)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_fork(
     state,
     f,

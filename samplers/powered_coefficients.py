@@ -14,17 +14,11 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.forked_windows import powered_terms
 from bayeskernels.samplers.probit_response import log_normal_cdf
 
 __all__ = ["ETA", "OFFSET", "G", "log_likelihood", "move_coefficients", "move_precisions"]
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
 
 #: Steps out of a slice, each as long as its first interval.
 MAX_STEPS = 200
@@ -37,7 +31,7 @@ G, ETA, OFFSET = range(3)
 TOLERANCE, MAX_NEWTON = 0.05, 10
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def log_likelihood(base, part, scale, positive):
     """Log-probability of the labels where the predictor is ``base + scale * part``."""
     total = 0.0
@@ -56,7 +50,7 @@ def log_likelihood(base, part, scale, positive):
     return total + math.log(product)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _slice(base, part, precision, positive, power, shape, rate, rng):
     """Slice move of a precision that scales ``part`` by one over its square root."""
     here = math.log(precision)
@@ -96,7 +90,7 @@ def _slice(base, part, precision, positive, power, shape, rate, rng):
             return precision
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
     """Precisions given the function, then given whitened coefficients, the function moving along.
 
@@ -111,9 +105,7 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
     part = np.empty(n)
     if shape_g > 0.0:
         g = scalars[G]
-        energy = 0.0
-        for a in range(k):
-            energy += z[a] * z[a]
+        energy = dot(z[:k], z[:k])
         new = rng.gamma(shape_g + 0.5 * k, 1.0 / (rate_g + 0.5 * energy / g))
         growth = math.sqrt(new / g)
         for a in range(k):
@@ -140,7 +132,7 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
             f[i] = base[i] + scalars[OFFSET]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _features(state, g, eta):
     """W: a row of 1 / sqrt(eta), then the whitened columns over sqrt(g)."""
     k = state.size[0]
@@ -154,7 +146,7 @@ def _features(state, g, eta):
     return W
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _solve_transposed(C, x):
     """Solve C'y = x for lower triangular C, in place."""
     for a in range(len(x) - 1, -1, -1):
@@ -163,17 +155,14 @@ def _solve_transposed(C, x):
             x[e] -= C[a, e] * x[a]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _solve(C, x):
     """Solve C y = x for lower triangular C, in place."""
     for a in range(len(x)):
-        total = x[a]
-        for e in range(a):
-            total -= C[a, e] * x[e]
-        x[a] = total / C[a, a]
+        x[a] = (x[a] - dot(C[a, :a], x[:a])) / C[a, a]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _laplace(W, positive, power):
     """Mode, Cholesky factor of the curvature, and half of its log-determinant."""
     size, n = W.shape
@@ -212,16 +201,13 @@ def _laplace(W, positive, power):
     return mode, C, half_log_det
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _weight(w, x, f, positive, power, zeros):
     """Log-ratio of the target to the standard normal density of x."""
-    total = power * log_likelihood(f, zeros, 0.0, positive)
-    for a in range(len(w)):
-        total += 0.5 * (x[a] * x[a] - w[a] * w[a])
-    return total
+    return power * log_likelihood(f, zeros, 0.0, positive) + 0.5 * (dot(x, x) - dot(w, w))
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_prior_of_logs(g, eta, hyper):
     """Log-density of log g and log eta, up to a constant."""
     shape_g, rate_g, shape_eta, rate_eta = hyper
@@ -233,7 +219,7 @@ def _log_prior_of_logs(g, eta, hyper):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_coefficients(
     state, f, z, scalars, positive, power, hyper, n_steps, n_transports, rng, counts
 ):

@@ -12,6 +12,7 @@ from numba import types
 from numba.extending import overload
 
 from bayeskernels.samplers import response
+from bayeskernels.samplers.compiled import JIT, dot
 
 __all__ = [
     "draw_response",
@@ -22,10 +23,8 @@ __all__ = [
     "truncated_normal",
 ]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def log_normal_cdf(x):
     """Logarithm of the standard normal distribution function, accurate far to the left."""
     if x > -20.0:
@@ -39,7 +38,7 @@ def log_normal_cdf(x):
     )
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def probit_terms(f, positive, slope, bend):
     """Log-probability of the labels; slope becomes its gradient by f, bend its curvature.
 
@@ -66,7 +65,7 @@ def probit_terms(f, positive, slope, bend):
     return total + math.log(product)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def truncated_normal(mean, deviation, positive, rng):
     """Normal number above zero (``positive``) or below it.
 
@@ -85,14 +84,14 @@ def truncated_normal(mean, deviation, positive, rng):
     return mean + deviation * z if positive else mean - deviation * z
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_response(f, positive, s, rng):
     """Draw s given the predictor f: independent truncated normal numbers."""
     for i in range(len(s)):
         s[i] = truncated_normal(f[i], 1.0, positive[i], rng)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def impute(state, s, positive, rng):
     r"""Draw each :math:`s_i` given the others, with offset and coefficients integrated out.
 
@@ -111,11 +110,8 @@ def impute(state, s, positive, rng):
     B = np.dot(W, inverse)
     mean = np.dot(inverse, state.response[: k + 1])
     for i in range(n):
-        leverage = 0.0
-        fit = 0.0
-        for a in range(k + 1):
-            leverage += W[i, a] * B[i, a]
-            fit += W[i, a] * mean[a]
+        leverage = dot(W[i], B[i])
+        fit = dot(W[i], mean)
         ratio = leverage / max(1.0 - leverage, 1e-12)
         deviation = math.sqrt(1.0 + ratio)
         new = truncated_normal(fit + ratio * (fit - s[i]), deviation, positive[i], rng)

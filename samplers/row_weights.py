@@ -9,12 +9,12 @@ factor is :math:`D_\gamma L`, so the whitened columns become :math:`D V` and coe
 import numba
 import numpy as np
 
+from bayeskernels.samplers.compiled import JIT, dot
+
 __all__ = ["reweigh"]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def reweigh(state, weights):
     """Bring a state to other row weights; ``prepare`` has to follow.
 
@@ -27,13 +27,11 @@ def reweigh(state, weights):
     k = state.size[0]
     n = len(weights)
     ratio = np.empty(n)
-    total = 0.0
     is_common = True
     for i in range(n):
         ratio[i] = weights[i] / state.constant[i]
         is_common = is_common and ratio[i] == ratio[0]
         state.constant[i] = weights[i]
-        total += weights[i] * weights[i]
     for a in range(k):
         own = ratio[state.points[a]]
         row = state.kernel[state.stored[a]]
@@ -42,7 +40,7 @@ def reweigh(state, weights):
             state.V[a, i] *= ratio[i]
         for e in range(k):
             state.T[e, a] /= own
-    state.gram[0, 0] = total
+    state.gram[0, 0] = dot(weights, weights)
     if is_common:
         square = ratio[0] * ratio[0]
         for a in range(k + 1):
@@ -53,8 +51,6 @@ def reweigh(state, weights):
     V = state.V[:k]
     state.gram[1 : k + 1, 1 : k + 1] = np.dot(V, V.T)
     for a in range(k):
-        total = 0.0
-        for i in range(n):
-            total += V[a, i] * weights[i]
+        total = dot(V[a], weights)
         state.gram[0, a + 1] = total
         state.gram[a + 1, 0] = total

@@ -21,6 +21,8 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.samplers.compiled import JIT, dot
+
 __all__ = [
     "MAX_DEAD",
     "MAX_RAW",
@@ -43,28 +45,21 @@ MAX_RAW = 24
 #: Columns of V that are reflected together: so much stays in the fastest cache.
 CHUNK = 256
 
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def stored_rows(state):
     """Number of rows of V in use: those of active points and of deaths that wait."""
     return state.size[0] + state.waiting[0]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def is_full(state):
     """Whether no further birth and death may wait."""
     n_dead, n_raw, n_columns = state.waiting
     return n_dead == MAX_DEAD or n_raw == MAX_RAW or n_columns == state.T.shape[1]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def whiten_entries(state, stored):
     """Turn numbers of the stored rows, raw ones among them, into those of the whitened rows.
 
@@ -73,24 +68,21 @@ def whiten_entries(state, stored):
     n_raw = state.waiting[1]
     first = len(stored) - n_raw
     for b in range(n_raw):
-        value = stored[first + b]
-        for a in range(first + b):
-            value -= state.raw_weights[b, a] * stored[a]
-        stored[first + b] = value / state.raw_pivots[b]
+        a = first + b
+        value = stored[a] - dot(state.raw_weights[b, :a], stored[:a])
+        stored[a] = value / state.raw_pivots[b]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def leave_out_dead(state, c):
     """Make coordinates orthogonal to the dead directions."""
     for b in range(state.waiting[0]):
-        along = 0.0
-        for a in range(len(c)):
-            along += state.dead[b, a] * c[a]
+        along = dot(state.dead[b, : len(c)], c)
         for a in range(len(c)):
             c[a] -= along * state.dead[b, a]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def new_row(state):
     """Row of V and T for the next active point, which it begins in T as if it were raw."""
     k = state.size[0]
@@ -104,7 +96,7 @@ def new_row(state):
     return row
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def add_raw_row(state, row, column, weights, pivot):
     """Let the kernel column of a further point wait in a row of V.
 
@@ -119,7 +111,7 @@ def add_raw_row(state, row, column, weights, pivot):
     state.waiting[1] += 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _subtract_combination(target, weights, W):
     """Subtract a combination of the rows of W, four of them in one pass."""
     in_fours = len(weights) // 4 * 4
@@ -132,7 +124,7 @@ def _subtract_combination(target, weights, W):
             target[i] -= weights[b] * W[b, i]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _whiten_rows(A, first, weights, pivots):
     known = np.dot(np.ascontiguousarray(weights[:, :first]), A[:first])
     for b in range(len(weights)):
@@ -143,7 +135,7 @@ def _whiten_rows(A, first, weights, pivots):
             row[i] = (row[i] - known[b, i]) * scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def whiten_now(state):
     """Whiten the rows that are still raw."""
     n_raw = state.waiting[1]
@@ -155,7 +147,7 @@ def whiten_now(state):
     state.waiting[1] = 0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _mirrors(state):
     """Reflections that turn the dead directions into the last axes, as I - Y' M Y.
 
@@ -169,23 +161,23 @@ def _mirrors(state):
         last = n_rows - 1 - b
         h = state.dead[b, :n_rows].copy()
         for d in range(b):
-            along = np.dot(Y[d], h)
+            along = dot(Y[d], h)
             for a in range(n_rows):
                 h[a] -= along * Y[d, a]
         h[last + 1 :] = 0.0
         # To that of the axis' two ends which is farther away, for accuracy.
         h[last] += 1.0 if h[last] >= 0.0 else -1.0
-        scale = math.sqrt(2.0 / np.dot(h, h))
+        scale = math.sqrt(2.0 / dot(h, h))
         for a in range(last + 1):
             Y[b, a] = scale * h[a]
         for d in range(b):
-            product = np.dot(Y[d], Y[b])
+            product = dot(Y[d], Y[b])
             for e in range(d + 1):
                 M[b, e] -= product * M[d, e]
     return Y, np.dot(M, Y)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _reflect_rows(A, Y, MY, k):
     """Reflect the rows of A; only the first k are wanted."""
     W = np.dot(MY, A[: MY.shape[1]])
@@ -197,7 +189,7 @@ def _reflect_rows(A, Y, MY, k):
             _subtract_combination(row[start : start + CHUNK], kept[a], part)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _reflect_symmetric(A, Y, MY, k):
     """Reflect all rows and columns of A but the first, which belongs to the offset.
 
@@ -222,12 +214,12 @@ def _reflect_symmetric(A, Y, MY, k):
         _subtract_combination(row[: k + 1], weights[a], both)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _reflect_vector(values, Y, MY):
     values -= np.dot(np.dot(MY, values), Y)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def bring_up_to_date(state, z):
     """Carry out all that waits.
 

@@ -1,0 +1,106 @@
+"""How numba compiles the samplers: options of all compiled functions, and sums in a fixed order.
+
+Draws may depend on nothing but model, data, seed and options. A function that LLVM may reassociate
+or contract is rounded as it happens to be optimised: by itself or within its caller, with arrays
+that lie near each other in memory or not. Which of the copies of a function in the cache of numba
+is run depends on the functions that a process has loaded before, so such draws differ from one
+process to the next. Floating-point arithmetic therefore is what the source says. Loops without a
+sum are vectorised all the same; sums are vectorised by :func:`dot` and :func:`weighted_dot`.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, errors
+from numba.extending import intrinsic
+
+__all__ = ["JIT", "dot", "weighted_dot"]
+
+#: Options of compiled functions. Of "fast" mathematics nothing that rounds may be added.
+JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Numbers in a vector register, and partial sums that are under way at the same time.
+LANES, CHAINS = 4, 4
+
+
+def _sum_of_products(context, builder, signature, arguments):
+    """Emit the sum over i of the products of all arrays' entries i, in an order set by n alone.
+
+    Lane l of partial sum c gets every entry i with i % 16 = 4 c + l; what does not fill all partial
+    sums goes to the first, and what does not fill its lanes to the total.
+    """
+    arrays = [
+        context.make_array(kind)(context, builder, value)
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+    n = builder.extract_value(arrays[0].shape, 0)
+    vector = ir.VectorType(ir.DoubleType(), LANES)
+    chains = [
+        cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
+        for _ in range(CHAINS)
+    ]
+
+    def number(value):
+        return ir.Constant(n.type, value)
+
+    def add(to, i, kind):
+        product = None
+        for array in arrays:
+            place = builder.bitcast(builder.gep(array.data, [i]), kind.as_pointer())
+            value = builder.load(place, align=8)
+            product = value if product is None else builder.fmul(product, value)
+        builder.store(builder.fadd(builder.load(to), product), to)
+
+    def loop(start, stop, step):
+        return cgutils.for_range_slice(builder, start, stop, number(step), n.type)
+
+    in_chains = builder.and_(n, number(-LANES * CHAINS))
+    in_lanes = builder.and_(n, number(-LANES))
+    with loop(number(0), in_chains, LANES * CHAINS) as (i, _):
+        for c, chain in enumerate(chains):
+            add(chain, builder.add(i, number(c * LANES)), vector)
+    with loop(in_chains, in_lanes, LANES) as (i, _):
+        add(chains[0], i, vector)
+    sums = [builder.load(chain) for chain in chains]
+    while len(sums) > 1:
+        sums = [builder.fadd(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
+    lanes = [
+        builder.extract_element(sums[0], ir.Constant(ir.IntType(32), lane)) for lane in range(LANES)
+    ]
+    while len(lanes) > 1:
+        lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
+    total = cgutils.alloca_once_value(builder, lanes[0])
+    with loop(in_lanes, n, 1) as (i, _):
+        add(total, i, ir.DoubleType())
+    return builder.load(total)
+
+
+def _require_vectors(*kinds):
+    for kind in kinds:
+        is_vector = isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"
+        if not (is_vector and kind.dtype == types.float64):
+            raise errors.TypingError(
+                f"expected vectors of float64 whose entries lie side by side; got {kind}. Copy a "
+                "column of a matrix first, e.g. by np.ascontiguousarray."
+            )
+
+
+@intrinsic
+def dot(typingctx, x, y):
+    """Inner product of two vectors of the same length, summed in an order that nothing changes.
+
+    Examples
+    --------
+    >>> import numba
+    >>> import numpy as np
+    >>> numba.njit(lambda x, y: dot(x, y))(np.arange(20.0), np.ones(20))
+    190.0
+    """
+    _require_vectors(x, y)
+    return types.float64(x, y), _sum_of_products
+
+
+@intrinsic
+def weighted_dot(typingctx, weights, x, y):
+    """Sum over i of ``weights[i] * x[i] * y[i]``, as :func:`dot`."""
+    _require_vectors(weights, x, y)
+    return types.float64(weights, x, y), _sum_of_products
