@@ -134,7 +134,7 @@ def _table(rank):
     return np.append(values, 0.5), np.append(slopes, 0.0), 1.0 / step, by_angle
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+@numba.njit(cache=True, nogil=True)
 def _tally(outputs, weights, roots, values, slopes, per_step, by_angle):
     n, n_draws = outputs.shape
     votes, positive, gains, means = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)

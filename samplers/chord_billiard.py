@@ -25,17 +25,11 @@ import numba
 import numpy as np
 
 from bayeskernels.samplers.block_sampler import BlockSampler
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.rolling_ball import outputs_inside, refuse_finite_walls
 from bayeskernels.samplers.wall_dynamics import next_wall, wall_gram
 
 __all__ = ["ChordBall", "ChordCentre", "add_on_sphere", "chord_billiard"]
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
 
 #: Outputs are recomputed from position and direction after this many bounces.
 REFRESH_EVERY = 1000
@@ -53,7 +47,7 @@ PATH, LONGEST, SMALLEST_COSINE, ALONG, CHORD, OFFSET = range(6)
 LAST, SINCE_REFRESH, LOST = range(3)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def add_on_sphere(cosine, share):
     r"""Weights of the operation :math:`s \oplus_\mu t` on unit vectors (BPM, appendix A.4).
 
@@ -65,7 +59,7 @@ def add_on_sphere(cosine, share):
     return rho_1, rho_2
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _has_converged(numbers, tolerance):
     """Whether a further chord as long as the longest would weigh less than the tolerance."""
     if numbers[PATH] == 0.0:
@@ -74,7 +68,7 @@ def _has_converged(numbers, tolerance):
     return add_on_sphere(numbers[SMALLEST_COSINE], share)[1] <= tolerance
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _first_wall(d, nu, rates):
     """Index of the wall that a straight flight meets first (-1: none), and the flight time.
 
@@ -90,15 +84,11 @@ def _first_wall(d, nu, rates):
     return wall, 1.0 / rates[wall]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _set_off(b, v, d, nu, direction, outputs, inward, last):
     """Fly on in a random direction, away from the last wall (22); returns <b, v>."""
-    square = 0.0
-    along = 0.0
-    for i in range(len(b)):
-        square += direction[i] * direction[i]
-        along += direction[i] * b[i]
-    scale = 1.0 / math.sqrt(square)
+    along = dot(direction, b)
+    scale = 1.0 / math.sqrt(dot(direction, direction))
     if last >= 0 and outputs[last] * inward[last] < 0.0:
         scale = -scale
     for i in range(len(b)):
@@ -108,82 +98,62 @@ def _set_off(b, v, d, nu, direction, outputs, inward, last):
     return along * scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _recompute(b, v, d, nu, last, normals, inward):
     """Unit lengths and outputs from scratch, against drift; returns <b, v>."""
-    along = 0.0
     for vector in (b, v):
-        square = 0.0
-        for i in range(len(b)):
-            square += vector[i] * vector[i]
-        vector /= math.sqrt(square)
-    for i in range(len(b)):
-        along += b[i] * v[i]
+        vector /= math.sqrt(dot(vector, vector))
     for j in range(len(d)):
-        above = 0.0
-        turn = 0.0
-        for i in range(len(b)):
-            above += normals[j, i] * b[i]
-            turn += normals[j, i] * v[i]
-        d[j] = max(above * inward[j], ON_THE_WALL)
-        nu[j] = turn * inward[j]
+        d[j] = max(dot(normals[j], b) * inward[j], ON_THE_WALL)
+        nu[j] = dot(normals[j], v) * inward[j]
     if last >= 0:
         d[last] = ON_THE_WALL
-    return along
+    return dot(b, v)
 
 
-@numba.njit(**_JIT)
-def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward):
-    """Fly to a wall, pull the ball back onto the sphere, reflect it, and add the chord."""
+@numba.njit(**JIT)
+def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward, ends):
+    """Fly to a wall, pull the ball back onto the sphere, reflect it, and add the chord.
+
+    ``ends`` is workspace: difference and sum of the chord's ends.
+    """
     r = len(b)
-    chord = 0.0
-    norm = 0.0
-    cosine = 0.0
-    square = 0.0
-    along = 0.0
     for i in range(r):
         before[i] = b[i]
         b[i] += flight * v[i]
-    for i in range(r):
-        square += b[i] * b[i]
-        along += b[i] * v[i]
+    along = dot(b, v)
     # Not from |b| = 1 and <b, v> of the bounce before: in the plane such errors grow exponentially.
-    length = math.sqrt(square)
+    length = math.sqrt(dot(b, b))
     for i in range(r):
         b[i] /= length
-    # Sums have loops of their own: where a loop also stores, LLVM decides by the distance of the
-    # arrays in memory whether to vectorise, and the rounding of a sum would depend on that.
     for i in range(r):
-        chord += (b[i] - before[i]) ** 2
-        middle = b[i] + before[i]
-        norm += middle * middle
-        cosine += middle * centre[i]
-    chord = math.sqrt(chord)
-    norm = 1.0 / math.sqrt(norm)
+        ends[0, i] = b[i] - before[i]
+        ends[1, i] = b[i] + before[i]
+    chord = math.sqrt(dot(ends[0], ends[0]))
+    norm = 1.0 / math.sqrt(dot(ends[1], ends[1]))
     numbers[ALONG] = along / length
-    kick = -2.0 * nu[wall]
+    kick = -2.0 * nu[wall] * inward[wall]
     for j in range(len(d)):
         d[j] = max((d[j] + flight * nu[j]) / length, ON_THE_WALL)
-        nu[j] += kick * gram[wall, j] * inward[wall] * inward[j]
+        nu[j] += kick * gram[wall, j] * inward[j]
     # The normal is orthogonal to b, which is on the wall: the reflection leaves <b, v> alone.
     d[wall] = ON_THE_WALL
-    kick *= inward[wall]
     for i in range(r):
         v[i] += kick * normals[wall, i]
     rho_1, rho_2 = 0.0, 1.0
     if numbers[PATH] > 0.0:
-        cosine *= norm
+        cosine = norm * dot(ends[1], centre)
         rho_1, rho_2 = add_on_sphere(cosine, numbers[PATH] / (numbers[PATH] + chord))
         numbers[SMALLEST_COSINE] = min(numbers[SMALLEST_COSINE], cosine)
     for i in range(r):
-        centre[i] = rho_1 * centre[i] + rho_2 * norm * (b[i] + before[i])
+        centre[i] = rho_1 * centre[i] + rho_2 * norm * ends[1, i]
     numbers[PATH] += chord
     numbers[LONGEST] = max(numbers[LONGEST], chord)
     numbers[CHORD] = chord
     numbers[OFFSET] = 0.0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _run(
     b,
     v,
@@ -216,6 +186,7 @@ def _run(
     another is needed.
     """
     rates = np.empty(len(d))
+    ends = np.empty((2, len(b)))
     # In few dimensions rounding errors grow fast, and computing the outputs anew costs nothing.
     refresh_every = 16 if len(b) <= 4 else REFRESH_EVERY
     used = 0
@@ -241,7 +212,7 @@ def _run(
                 wall, flight = _first_wall(d, nu, rates)
             integers[LOST] = 0
             left -= numbers[CHORD] - numbers[OFFSET]
-            _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward)
+            _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward, ends)
             bounces += 1
             record[0] += 1
             integers[LAST] = wall
@@ -252,12 +223,9 @@ def _run(
         numbers[OFFSET] += left
         left = path_length
         share = numbers[OFFSET] / numbers[CHORD]
-        square = 0.0
         for i in range(len(b)):
             draws[k, i] = before[i] + share * (b[i] - before[i])
-        for i in range(len(b)):
-            square += draws[k, i] * draws[k, i]
-        draws[k] /= math.sqrt(square)
+        draws[k] /= math.sqrt(dot(draws[k], draws[k]))
         record[2] = _has_converged(numbers, tolerance)
         record[3:] = centre
     return len(draws), left, used, False

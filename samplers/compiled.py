@@ -8,6 +8,7 @@ process to the next. Floating-point arithmetic therefore is what the source says
 sum are vectorised all the same; sums are vectorised by :func:`dot` and :func:`weighted_dot`.
 """
 
+import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, errors
@@ -74,7 +75,17 @@ def _sum_of_products(context, builder, signature, arguments):
     return builder.load(total)
 
 
-def _require_vectors(*kinds):
+@intrinsic
+def _summed(typingctx, x, y):
+    return _signature(x, y), _sum_of_products
+
+
+@intrinsic
+def _weighted(typingctx, weights, x, y):
+    return _signature(weights, x, y), _sum_of_products
+
+
+def _signature(*kinds):
     for kind in kinds:
         is_vector = isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"
         if not (is_vector and kind.dtype == types.float64):
@@ -82,25 +93,23 @@ def _require_vectors(*kinds):
                 f"expected vectors of float64 whose entries lie side by side; got {kind}. Copy a "
                 "column of a matrix first, e.g. by np.ascontiguousarray."
             )
+    return types.float64(*kinds)
 
 
-@intrinsic
-def dot(typingctx, x, y):
+@numba.njit(**JIT)
+def dot(x, y):
     """Inner product of two vectors of the same length, summed in an order that nothing changes.
 
     Examples
     --------
-    >>> import numba
     >>> import numpy as np
-    >>> numba.njit(lambda x, y: dot(x, y))(np.arange(20.0), np.ones(20))
+    >>> dot(np.arange(20.0), np.ones(20))
     190.0
     """
-    _require_vectors(x, y)
-    return types.float64(x, y), _sum_of_products
+    return _summed(x, y)
 
 
-@intrinsic
-def weighted_dot(typingctx, weights, x, y):
+@numba.njit(**JIT)
+def weighted_dot(weights, x, y):
     """Sum over i of ``weights[i] * x[i] * y[i]``, as :func:`dot`."""
-    _require_vectors(weights, x, y)
-    return types.float64(weights, x, y), _sum_of_products
+    return _weighted(weights, x, y)

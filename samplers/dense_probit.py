@@ -23,14 +23,12 @@ import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.block_draws import outputs_at
+from bayeskernels.samplers.compiled import JIT, weighted_dot
 from bayeskernels.samplers.orthant_billiard import bounce_in_orthant
 from bayeskernels.samplers.probit_response import draw_response, log_normal_cdf
 from bayeskernels.samplers.response import slice_precision
 
 __all__ = ["DenseProbitSampler"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-_FAST = {**_JIT, "fastmath": {"nnan", "nsz"}}
 
 #: Draws of the process N(0, K) for velocities are made so many at a time: one matrix product.
 BLOCK_SIZE = 64
@@ -39,34 +37,34 @@ BLOCK_SIZE = 64
 MAX_EVENTS = 1_000_000
 
 
-@numba.njit(**_FAST)
+@numba.njit(**JIT)
 def _response_form(g, eta, values, ones, r):
     """Log-determinant of Q and the quadratic form s' Q^-1 s.
 
     ``ones`` and r are the vector of ones and the response in the eigenbasis.
     """
     log_det = 0.0
-    rr = 0.0
-    ro = 0.0
-    oo = 0.0
     n = len(values)
     inverse_g = 1.0 / g
+    variances = np.empty(n)
+    weights = np.empty(n)
+    for j in range(n):
+        variances[j] = 1.0 + values[j] * inverse_g
+        weights[j] = 1.0 / variances[j]
     for start in range(0, n, 16):
         # One logarithm for sixteen factors.
         product = 1.0
         for j in range(start, min(start + 16, n)):
-            variance = 1.0 + values[j] * inverse_g
-            product *= variance
-            weight = 1.0 / variance
-            rr += weight * r[j] * r[j]
-            ro += weight * r[j] * ones[j]
-            oo += weight * ones[j] * ones[j]
+            product *= variances[j]
         log_det += math.log(product)
+    rr = weighted_dot(weights, r, r)
+    ro = weighted_dot(weights, r, ones)
+    oo = weighted_dot(weights, ones, ones)
     log_det += math.log(1.0 + oo / eta)
     return log_det, rr - ro * ro / (eta + oo)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_direction_density(log_g, eta, values, ones, r, shape, rate):
     """Log-density of log g given the direction of the response."""
     g = math.exp(log_g)
@@ -74,7 +72,7 @@ def _log_direction_density(log_g, eta, values, ones, r, shape, rate):
     return shape * log_g - rate * g - 0.5 * log_det - 0.5 * len(r) * math.log(form)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
     """Slice move of g given the direction of the response (stepping out, Neal 2003)."""
     width = 1.0
@@ -97,7 +95,7 @@ def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
             right = new
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _bounce(s, function, signs, covariance, scales, rng):
     """Move the response along one trajectory; ``function`` is a draw of N(0, K)."""
     g, eta = scales[0], scales[1]
@@ -110,7 +108,7 @@ def _bounce(s, function, signs, covariance, scales, rng):
     bounce_in_orthant(s, velocity, signs, covariance, 1.0 / g, 1.0 / eta, duration, MAX_EVENTS)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _sweep(
     s, f, x, scales, positive, signs, function, covariance, basis, rows, values, ones, hyper, rng
 ):
@@ -158,7 +156,7 @@ def _sweep(
     return u
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_likelihood(f, positive):
     total = 0.0
     for i in range(len(f)):

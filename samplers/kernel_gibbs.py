@@ -23,16 +23,10 @@ from pymc.step_methods.compound import Competence
 
 from bayeskernels.samplers.block_draws import fresh_outputs
 from bayeskernels.samplers.block_sampler import BlockSampler
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.sphere_step import SphereStep
 
 __all__ = ["CirclePath", "GreatCircleWalker", "KernelGibbs", "simulate_kernel_gibbs"]
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
 
 #: Making a direction tangent to the sphere magnifies rounding errors of the outputs that are
 #: carried along; they are recomputed from w before the errors can have grown by this factor.
@@ -42,7 +36,7 @@ MAX_ERROR_GROWTH = 1e3
 NEGLIGIBLE_COST = 45.0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _draw_angle(f, g, jumps, uniform, angles):
     """Draw an angle from the piecewise constant density on the circle f cos t + g sin t.
 
@@ -113,7 +107,7 @@ def _draw_angle(f, g, jumps, uniform, angles):
     return start + share * (end - start) + (math.pi if k >= half else 0.0)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sweeps, draws):
     """One great-circle step per row of ``directions``; record w after every ``sweeps`` of them.
 
@@ -125,24 +119,20 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
     n_walls = f.shape[0]
     g = np.empty(n_walls)
     angles = np.empty(n_walls)
+    tangent = np.empty(r)
     records = np.zeros((len(draws), 2))
     for k in range(len(uniforms)):
-        along = 0.0
+        along = dot(directions[k], w)
         for i in range(r):
-            along += directions[k, i] * w[i]
-        length = 0.0
-        for i in range(r):
-            length += (directions[k, i] - along * w[i]) ** 2
-        length = math.sqrt(length)
+            tangent[i] = directions[k, i] - along * w[i]
+        length = math.sqrt(dot(tangent, tangent))
         # On the two points that are the sphere of R^1 the "circle" has no tangent: g stays zero.
         scale = 1.0 / length if r > 1 else 0.0
         growth *= 1.0 + abs(along) * scale
         if growth > MAX_ERROR_GROWTH:
             growth = 1.0 + abs(along) * scale
             for j in range(n_walls):
-                f[j] = 0.0
-                for i in range(r):
-                    f[j] += normals[j, i] * w[i]
+                f[j] = dot(normals[j], w)
         for j in range(n_walls):
             g[j] = (outputs[k, j] - along * f[j]) * scale
         if n_walls == 0:
@@ -154,13 +144,8 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
         cos_t = math.cos(angle)
         sin_t = math.sin(angle) * scale
         for i in range(r):
-            w[i] = w[i] * cos_t + (directions[k, i] - along * w[i]) * sin_t
-        # A loop of its own: one that stores and adds up is vectorised or not, and so rounded, by
-        # where the arrays happen to lie in memory.
-        norm = 0.0
-        for i in range(r):
-            norm += w[i] * w[i]
-        norm = 1.0 / math.sqrt(norm)
+            w[i] = w[i] * cos_t + tangent[i] * sin_t
+        norm = 1.0 / math.sqrt(dot(w, w))
         for i in range(r):
             w[i] *= norm
         sin_t = math.sin(angle)

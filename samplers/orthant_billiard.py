@@ -14,22 +14,16 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.samplers.compiled import JIT
 from bayeskernels.samplers.wall_dynamics import next_wall
 
 __all__ = ["bounce_in_orthant"]
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-}
 
 #: An output on its wall, and one that rounding errors have put behind it.
 ON_THE_WALL = 1e-300
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _advance(f, g, cotangents, row, signs, cos_t, sin_t, scaled_kick, shifted_kick):
     """Turn outputs and velocities by t, reflect the velocities, and time the next crossings."""
     for j in range(f.shape[0]):
@@ -41,7 +35,7 @@ def _advance(f, g, cotangents, row, signs, cos_t, sin_t, scaled_kick, shifted_ki
         cotangents[j] = -g_j / f_j
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def bounce_in_orthant(s, velocity, signs, gram, scale, shift, duration, max_events):
     r"""Follow one trajectory; s is advanced in place.
 

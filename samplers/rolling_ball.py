@@ -23,17 +23,11 @@ import numpy as np
 
 from bayeskernels.samplers.block_draws import OFF_THE_WALL, fresh_outputs, outputs_at
 from bayeskernels.samplers.block_sampler import BlockSampler
+from bayeskernels.samplers.compiled import JIT, dot
 from bayeskernels.samplers.refractive_billiard import MAX_EVENTS
 from bayeskernels.samplers.wall_dynamics import fly, wall_gram
 
 __all__ = ["RollingBall", "RollingPath", "simulate_billiard"]
-
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nsz", "contract", "reassoc"},
-}
 
 #: Outputs are recomputed from position and velocity after this many recorded draws, or when making
 #: velocities tangent may have magnified their rounding errors by :data:`MAX_ERROR_GROWTH`.
@@ -45,7 +39,7 @@ MAX_ERROR_GROWTH = 1e3
 NO_TANGENT = 1e-10
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _turn(rows, cos_t, sin_t):
     """Turn position and velocity by t and add to the integral of the position, without walls."""
     for i in range(rows.shape[1]):
@@ -56,7 +50,7 @@ def _turn(rows, cos_t, sin_t):
         rows[2, i] += position * sin_t + velocity * (1.0 - cos_t)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, kicks, cotangents):
     """Roll for ``duration`` with one velocity; everything is advanced in place.
 
@@ -83,7 +77,7 @@ def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, ki
     return bounces
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _settle(rows, pending, normals):
     """Add the kicks along the normals, which were only counted so far, to the vectors."""
     for j in range(pending.shape[1]):
@@ -97,7 +91,7 @@ def _settle(rows, pending, normals):
     pending[:] = 0.0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _new_velocity(rows, pending, f, g, direction, outputs):
     """Turn a random direction into a unit velocity; returns the growth of rounding errors.
 
@@ -105,13 +99,8 @@ def _new_velocity(rows, pending, f, g, direction, outputs):
     with the position needs the position itself only up to its pending kicks, since the outputs of
     the direction are known.
     """
-    along = 0.0
-    total = 0.0
-    for i in range(len(direction)):
-        along += direction[i] * rows[0, i]
-        total += direction[i] * direction[i]
-    for j in range(len(outputs)):
-        along += outputs[j] * pending[0, j]
+    along = dot(direction, rows[0]) + dot(outputs, pending[0])
+    total = dot(direction, direction)
     square = total - along * along
     if square < NO_TANGENT * total:
         return 0.0
@@ -124,39 +113,31 @@ def _new_velocity(rows, pending, f, g, direction, outputs):
     return 1.0 + abs(along) * scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _recompute(rows, f, g, normals, jumps):
     """Make position and velocity orthonormal again and their outputs anew, against drift."""
     r = rows.shape[1]
-    norm = 0.0
-    along = 0.0
+    position, velocity = rows[0], rows[1]
+    norm = 1.0 / math.sqrt(dot(position, position))
     for i in range(r):
-        norm += rows[0, i] * rows[0, i]
-    norm = 1.0 / math.sqrt(norm)
+        position[i] *= norm
+    along = dot(position, velocity)
     for i in range(r):
-        rows[0, i] *= norm
-        along += rows[0, i] * rows[1, i]
-    speed = 0.0
-    for i in range(r):
-        rows[1, i] -= along * rows[0, i]
-        speed += rows[1, i] * rows[1, i]
+        velocity[i] -= along * position[i]
+    speed = dot(velocity, velocity)
     # A ball that has not been given a velocity yet has none to normalise.
     speed = 1.0 / math.sqrt(speed) if speed > 0.0 else 0.0
     for i in range(r):
-        rows[1, i] *= speed
+        velocity[i] *= speed
     for j in range(len(f)):
-        f_j = 0.0
-        g_j = 0.0
-        for i in range(r):
-            f_j += normals[j, i] * rows[0, i]
-            g_j += normals[j, i] * rows[1, i]
+        f_j = dot(normals[j], position)
         if f_j == 0.0 or (f_j > 0.0) != (jumps[j] > 0.0):
             f_j = math.copysign(OFF_THE_WALL, jumps[j])
         f[j] = f_j
-        g[j] = g_j
+        g[j] = dot(normals[j], velocity)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _run(
     rows,
     f,

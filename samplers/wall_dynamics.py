@@ -14,16 +14,9 @@ import numba
 import numpy as np
 
 from bayeskernels.samplers.block_draws import outputs_at
+from bayeskernels.samplers.compiled import JIT
 
 __all__ = ["MAX_GRAM_BYTES", "fly", "next_wall", "velocity_behind", "wall_gram"]
-
-# "nnan" and "nsz" let LLVM vectorise; infinities occur and must stay exact, so not all of fastmath.
-_JIT = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
-}
 
 #: Above this the Gram matrix of the walls is not stored: its columns are computed when needed.
 MAX_GRAM_BYTES = 2**31
@@ -37,7 +30,7 @@ def wall_gram(normals, max_bytes=MAX_GRAM_BYTES):
     return outputs_at(normals, normals)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _advance(f, g, cotangents, gram, wall, cos_t, sin_t, kick):
     """Turn outputs and velocities by t, kick the velocities, and time the next crossings.
 
@@ -51,7 +44,7 @@ def _advance(f, g, cotangents, gram, wall, cos_t, sin_t, kick):
         cotangents[j] = -g_j / f_j
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def next_wall(cotangents, bits):
     """Index of the largest cotangent; ``bits`` is the same memory seen as integers.
 
@@ -79,7 +72,7 @@ def next_wall(cotangents, bits):
     return 0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def velocity_behind(velocity, jump):
     """Velocity across a wall after meeting it with ``velocity``; the same sign if it passes.
 
@@ -92,7 +85,7 @@ def velocity_behind(velocity, jump):
     return math.copysign(math.sqrt(remaining), velocity)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def fly(f, g, normals, gram, jumps, duration, max_events, kicks, cotangents):
     """Follow one point for ``duration`` (at most pi); f and g are advanced in place.
 

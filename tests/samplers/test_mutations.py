@@ -160,8 +160,8 @@ ROLLING_MUTATIONS = {
     "pending kicks forgotten": (
         rolling_ball,
         "_new_velocity",
-        "along += outputs[j] * pending[0, j]",
-        "along += 0.0",
+        " + dot(outputs, pending[0])",
+        "",
     ),
     "kicks of the new velocity": (
         rolling_ball,
