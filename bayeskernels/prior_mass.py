@@ -40,6 +40,7 @@ __all__ = [
     "is_angle",
     "log_missing_constant",
     "log_missing_of_data",
+    "support_of",
     "unlike_draws",
 ]
 
@@ -137,6 +138,23 @@ def log_missing_of_data(model):
 def is_angle(transform):
     """Whether a transform repeats a density with the period 2 pi over all numbers."""
     return isinstance(transform, CircularTransform)
+
+
+def support_of(rv):
+    """Lower and upper end of the values of a scalar variable, as far as its distribution tells.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> support_of(pm.Uniform.dist(0.1, 0.3)), support_of(pm.Normal.dist())
+    ((0.1, 0.3), (-inf, inf))
+    """
+    bounds = _bounds(default_transform(rv.owner.op, rv), rv.owner.inputs) or (None, None)
+    known = [None if bound is None else fixed_value(bound) for bound in bounds]
+    return tuple(
+        end if value is None else float(value)
+        for value, end in zip(known, (-math.inf, math.inf), strict=True)
+    )
 
 
 def unlike_draws(model):

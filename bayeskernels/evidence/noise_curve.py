@@ -25,12 +25,38 @@ __all__ = ["NoiseEvidence", "NoisePosterior", "noise_nodes"]
 #: Stands for an infinite price of an error: exp of minus this is zero.
 _INFINITE = 1e6
 
+#: By how much the integral of a prior over the nodes may differ from one.
+LARGEST_PRIOR_ERROR = 0.01
 
-def noise_nodes():
-    """Noise levels and weights of a quadrature over (0, 1/2): trapezoids in logit(2q)."""
-    logit, step = np.linspace(-20.0, 20.0, 2001, retstep=True)
-    share = expit(logit)
-    return 0.5 * share, 0.5 * share * expit(-logit) * step
+
+def noise_nodes(low=0.0, high=0.5, *, centre=0.0, spread=np.inf):
+    """Noise levels and weights of a quadrature over an interval: trapezoids in the logit.
+
+    Parameters
+    ----------
+    low, high : float
+    centre, spread : float
+        Around which logit of (q - low) / (high - low) a prior lies, and how far from it: where the
+        spread is below one, nodes lie that much denser around the centre.
+
+    Returns
+    -------
+    q, weights : arrays of shape (2001,)
+
+    Examples
+    --------
+    >>> q, weights = noise_nodes(0.2999, 0.3001)
+    >>> round(float(weights @ q / weights.sum()), 9)
+    0.3
+    """
+    ends = np.array([-20.0, 20.0])
+    if spread < 1.0:
+        u, step = np.linspace(*np.arcsinh((ends - centre) / spread), 2001, retstep=True)
+        logits, steps = centre + spread * np.sinh(u), spread * np.cosh(u) * step
+    else:
+        logits, steps = np.linspace(*ends, 2001, retstep=True)
+    share = expit(logits)
+    return low + (high - low) * share, (high - low) * share * expit(-logits) * steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +77,8 @@ class NoisePosterior:
     log_evidence : float
         With q integrated out under its prior.
     log_evidence_mcse : float
+    below : float
+        Probability of levels below the lowest for which the ladder was made.
     """
 
     q: np.ndarray
@@ -61,6 +89,7 @@ class NoisePosterior:
     probability: float
     log_evidence: float
     log_evidence_mcse: float
+    below: float = 0.0
 
     def __repr__(self):
         low, high = self.interval
@@ -88,9 +117,11 @@ class NoiseEvidence(Evidence):
     lowest : float
         Smallest noise level for which the ladder was made; 0 if it went down to classifiers that
         make as few errors as any.
-    log_prior : array of shape (2001,), optional
-        Log-density of the model's prior of q at the nodes of :func:`noise_nodes`, where q is
-        random.
+    log_prior : array of shape (n,), optional
+        Log-density of the model's prior of q, where q is random.
+    prior_q, prior_weights : arrays of shape (n,), optional
+        Nodes at which it is given, and their weights: close together where the prior is narrow.
+        By default those of :func:`noise_nodes`.
 
     Examples
     --------
@@ -118,6 +149,8 @@ class NoiseEvidence(Evidence):
     round_trips: np.ndarray = field(default=None, repr=False)
     lowest: float = 0.0
     log_prior: np.ndarray = field(default=None, repr=False)
+    prior_q: np.ndarray = field(default=None, repr=False)
+    prior_weights: np.ndarray = field(default=None, repr=False)
 
     has_curve: ClassVar[bool] = True
 
@@ -198,6 +231,12 @@ class NoiseEvidence(Evidence):
         Returns
         -------
         NoisePosterior
+
+        Raises
+        ------
+        ValueError
+            If the prior does not integrate to one over the nodes: it is not normalised, or too
+            narrow for them.
         """
         if not 0 < probability < 1:
             raise ValueError(f"probability must be between 0 and 1, got {probability}.")
@@ -206,8 +245,17 @@ class NoiseEvidence(Evidence):
             log_density = np.asarray(log_prior(q), dtype=np.float64)
         elif self.log_prior is not None:
             log_density = self.log_prior
+            if self.prior_q is not None:
+                q, weights = self.prior_q, self.prior_weights
         else:
             log_density = np.full(len(q), np.log(2.0))
+        with np.errstate(over="ignore"):
+            total = float(weights @ np.exp(log_density))
+        if not abs(total - 1.0) < LARGEST_PRIOR_ERROR:
+            raise ValueError(
+                f"The prior of the noise level has the integral {total:.4g} over (0, 1/2), not 1. "
+                "Normalise it; instead of one that is very narrow, fix the level."
+            )
         prices = _prices(q)
         means, shifts, totals, total_errors, posteriors = [], [], [], [], []
         for density in self.densities:
@@ -234,6 +282,7 @@ class NoiseEvidence(Evidence):
             probability,
             float(total),
             float(total_error),
+            float(mass[q < self.lowest * (1 - 1e-9)].sum()),
         )
 
     def _arrays(self):
@@ -245,8 +294,9 @@ class NoiseEvidence(Evidence):
             "round_trips": ("repetition", self.round_trips),
             "lowest": ((), self.lowest),
         }
-        if self.log_prior is not None:
-            stored["log_prior"] = ("node", self.log_prior)
+        for name in ("log_prior", "prior_q", "prior_weights"):
+            if getattr(self, name) is not None:
+                stored[name] = ("node", getattr(self, name))
         return stored
 
     @classmethod

@@ -3,16 +3,19 @@
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 from rich.progress import Progress
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.evidence.noise_curve import NoiseEvidence, noise_nodes
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.numpy_graphs import WITHOUT_COMPILER, numpy_function
+from bayeskernels.prior_mass import support_of
 from bayeskernels.samplers.label_noise_target import LabelNoiseTarget, label_noise_terms
 from bayeskernels.samplers.level_density import LevelDensity
 from bayeskernels.samplers.noise_ladder import ErrorLandscape, NoiseLadder, descend, rungs_of
@@ -26,6 +29,12 @@ REACH = 8.0
 
 #: Neighbours that swap less often leave a gap in the ladder.
 SMALLEST_SWAP_RATE = 0.1
+
+#: Share of the posterior of the noise that may lie beyond the ladder.
+LARGEST_GUESS = 0.01
+
+#: Draws of a prior that show how narrow it is.
+PRIOR_DRAWS = 1000
 
 
 def direction_of(model):
@@ -219,15 +228,27 @@ def _run_ladders(landscape, betas, pilot, rngs, rounds, pool, progress):
     return betas, list(pool.map(run, made, rngs, [draws] * len(made)))
 
 
+def _prior_of_noise(rv):
+    """Log density of the prior of a noise level, at nodes that lie where the prior does."""
+    low, high = support_of(rv)
+    low, high = max(low, 0.0), min(high, 0.5)
+    draws = pm.draw(rv, PRIOR_DRAWS, random_seed=1, mode=WITHOUT_COMPILER)
+    logits = logit(np.clip((draws - low) / (high - low), 1e-9, 1.0 - 1e-9))
+    first, centre, last = np.quantile(logits, [0.25, 0.5, 0.75])
+    q, weights = noise_nodes(low, high, centre=centre, spread=max(last - first, 1e-9))
+    log_prior = numpy_function([], pm.logp(rv, q))()
+    return {"log_prior": log_prior, "prior_q": q, "prior_weights": weights}
+
+
 class _Problem:
     """A classifier's errors and what they cost: one price for all, or one for each class."""
 
-    def __init__(self, landscape, n_points, noise, log_right, log_prior):
+    def __init__(self, landscape, n_points, noise, log_right, prior):
         self.landscape = landscape
         self.n_points = n_points
         self.noise = noise  # None where it is random, or where the classes differ
         self.log_right = log_right
-        self.log_prior = log_prior
+        self.prior = prior  # fields of NoiseEvidence
 
     @classmethod
     def read(cls, model):
@@ -240,20 +261,20 @@ class _Problem:
         others = [rv for rv in model.free_RVs if rv is not w]
         ones = np.ones(m)
         if others:
-            log_prior = pm.logp(others[0], noise_nodes()[0]).eval()
-            return cls(ErrorLandscape.from_geometry(geometry, ones), m, None, None, log_prior)
+            prior = _prior_of_noise(others[0])
+            return cls(ErrorLandscape.from_geometry(geometry, ones), m, None, None, prior)
         costs, log_right = (column[:, 0] for column in target.costs(point))
         prices = np.unique(costs)
         if len(prices) == 1:
             noise = 0.0 if np.isinf(prices[0]) else float(expit(-prices[0]))
-            return cls(ErrorLandscape.from_geometry(geometry, ones), m, noise, None, None)
+            return cls(ErrorLandscape.from_geometry(geometry, ones), m, noise, None, {})
         if np.isinf(prices).any():
             raise TypeError(
                 "One class is never flipped and the other is: tempering needs both rates positive "
                 "or both zero. Use a small rate such as 1e-6 instead of zero."
             )
         landscape = ErrorLandscape.from_geometry(geometry, costs)
-        return cls(landscape, m, None, float(log_right.sum()), None)
+        return cls(landscape, m, None, float(log_right.sum()), {})
 
     @property
     def has_classes(self):
@@ -303,10 +324,19 @@ class _Problem:
             run=np.zeros(len(betas), dtype=np.int64),
             round_trips=np.array([trips]),
             lowest=lowest,
-            log_prior=self.log_prior,
+            **self.prior,
         )
         if self.noise is None:
             posterior = evidence.noise_posterior()
+            if posterior.below > LARGEST_GUESS:
+                warning = (
+                    f"{posterior.below:.0%} of the posterior of the noise lies below "
+                    f"{lowest:.2g}, to which the ladder reaches: estimate again with a smaller "
+                    "lowest."
+                )
+                earlier = evidence.warning
+                told = {**evidence.diagnostics, "warning": f"{earlier} {warning}".strip()}
+                evidence = replace(evidence, diagnostics=told)
             return evidence.at(posterior.log_evidence, posterior.log_evidence_mcse)
         here = evidence.curve([max(self.noise, lowest)])
         if self.noise == 0.0 and np.isinf(here.log_evidence[0]):

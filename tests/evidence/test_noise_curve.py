@@ -227,3 +227,39 @@ def test_planted_noise_levels_lie_within_their_intervals():
         inside += low <= rate <= high
         assert high - low < 0.3
     assert inside >= 25
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        pm.Uniform.dist(0.2999, 0.3001),
+        pm.Uniform.dist(0.3 - 1e-9, 0.3 + 1e-9),
+        pm.Beta.dist(30_000.1, 70_000.1),
+        pm.Truncated.dist(pm.Normal.dist(0.3, 1e-5), lower=0.0, upper=0.5),
+    ],
+    ids=["uniform", "hairline", "beta", "normal"],
+)
+def test_narrow_priors(prior):
+    """They are as good as a fixed level, wherever the nodes of a quadrature lie."""
+    features, y = _problem(1)
+    evidence = _estimate(_classifier(features, y, noise=prior), draws=300, lowest=0.02)
+    fixed = evidence.curve([0.3])
+    assert evidence.log_evidence == pytest.approx(float(fixed.log_evidence[0]), abs=1e-3)
+    again = Evidence.from_datatree(evidence.to_datatree())
+    assert again.noise_posterior().mean == pytest.approx(0.3, abs=1e-4)
+
+
+def test_priors_beyond_the_ladder():
+    features, y = _problem(1)
+    model = _classifier(features, y, noise=pm.Uniform.dist(1e-9, 2e-9))
+    assert "below" in _estimate(model, draws=300).warning
+    assert "below" not in _estimate(model, draws=300, lowest=1e-9).warning
+
+
+def test_priors_that_are_not_normalised():
+    features, y = _problem(1)
+    evidence = _estimate(_classifier(features, y, noise=0.1), draws=200)
+    with pytest.raises(ValueError, match=r"has the integral 0\.5 over"):
+        evidence.noise_posterior(lambda q: np.zeros_like(q))
+    with pytest.raises(ValueError, match="has the integral 0 over"):
+        evidence.noise_posterior(lambda q: np.where(abs(q - 0.3) < 1e-9, np.log(5e8), -np.inf))
