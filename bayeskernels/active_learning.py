@@ -6,11 +6,19 @@ in the paper these are classifiers in the span of the labelled points; that they
 points far from all of these does not count.
 """
 
+from numbers import Integral
+
 import numpy as np
 import pandas as pd
 from rich.progress import Progress
 
-from bayeskernels.inputs import as_inputs, as_two_classes
+from bayeskernels.inputs import (
+    as_count,
+    as_inputs,
+    as_known_labels,
+    as_new_inputs,
+    as_two_classes,
+)
 from bayeskernels.prediction import predict
 from bayeskernels.samplers import sample_directions
 
@@ -40,8 +48,19 @@ def next_query(prediction, asked=(), *, rng=None):
     >>> next_query(prediction, asked=[2])
     1
     """
+    if "entropy" not in getattr(prediction, "data_vars", ()):
+        raise TypeError("prediction must be that of a classifier, with the entropy of its votes.")
     entropy = prediction["entropy"].values.copy()
-    entropy[list(asked)] = -np.inf
+    if np.isnan(entropy).any():
+        point = int(np.flatnonzero(np.isnan(entropy))[0])
+        raise ValueError(f"prediction has NaN as the entropy of point {point}.")
+    asked = np.asarray(asked)
+    is_point = asked.dtype.kind in "iu" and ((asked >= 0) & (asked < len(entropy))).all()
+    if asked.size and not is_point:
+        raise ValueError(
+            f"asked must be numbers of points from 0 to {len(entropy) - 1}, got {asked.tolist()}."
+        )
+    entropy[asked.astype(np.int64)] = -np.inf
     if entropy.max(initial=-np.inf) == -np.inf:
         raise ValueError(f"All {len(entropy)} points were asked for: there is none left to query.")
     best = np.flatnonzero(entropy == entropy.max())
@@ -74,7 +93,7 @@ def learn_actively(
         ``build(X, y)`` returns a model with fixed kernel and noise, e.g. a call of
         :func:`bayeskernels.models.label_noise_classifier`.
     X_test, y_test : array_like
-        Points for measuring the error after each query.
+        Points for measuring the error after each query, with labels in the coding of ``y``.
     n_queries : int
         How many labels to ask for after the start.
     n_start : int, default 4
@@ -106,17 +125,17 @@ def learn_actively(
     """
     if strategy not in ("entropy", "random"):
         raise ValueError(f'strategy must be "entropy" or "random", got {strategy!r}.')
+    if not callable(build):
+        raise TypeError(f"build must be a function of X and y, got {type(build).__name__}.")
     X, _ = as_inputs(X)
-    codes = as_two_classes(y, len(X)).codes
-    y, y_test = np.asarray(y).reshape(-1), np.asarray(y_test)
-    if y_test.shape != (len(X_test),):
-        raise ValueError(
-            f"y_test must have one label per row of X_test: expected the shape ({len(X_test)},), "
-            f"got {y_test.shape}."
-        )
-    if n_queries < 0:
-        raise ValueError(f"n_queries must not be negative, got {n_queries}.")
-    if not 2 <= n_start <= len(X) - n_queries:
+    classes = as_two_classes(y, len(X))
+    codes, y = classes.codes, classes.names[classes.codes]
+    X_test = as_new_inputs(X_test, X.shape[1], name="X_test")
+    y_test = as_known_labels(y_test, classes.names, len(X_test), name="y_test", inputs="X_test")
+    draws = as_count(draws, "draws")
+    if not isinstance(n_queries, Integral) or n_queries < 0:
+        raise ValueError(f"n_queries must not be negative, and whole; got {n_queries!r}.")
+    if not 2 <= as_count(n_start, "n_start") <= len(X) - n_queries:
         raise ValueError(
             f"n_start must be at least 2 and leave n_queries = {n_queries} of {len(X)} points, "
             f"got {n_start}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayeskernels.kernels import Kernel
-from bayeskernels.specification import specification_of
+from bayeskernels.specification import no_classes, specification_of
 
 __all__ = ["GaussianProcessSpecification", "process_of", "targets_of"]
 
@@ -47,6 +47,10 @@ class GaussianProcessSpecification:
     inducing: np.ndarray | None = field(default=None, repr=False)
     jitter: float = 0.0
     prefix: str = ""
+
+    def require_classes(self, what, n_classes=None):
+        """Refuse, for a tool of classifiers that is called ``what``."""
+        raise no_classes(what, self.kind)
 
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""

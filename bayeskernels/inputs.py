@@ -70,12 +70,12 @@ def as_inputs(X, *, name="X"):
     return values, columns or [str(j) for j in range(values.shape[1])]
 
 
-def as_new_inputs(X_new, n_columns):
+def as_new_inputs(X_new, n_columns, *, name="X_new"):
     """New inputs, checked against the number of columns that the model was trained with."""
-    values, _ = as_inputs(X_new, name="X_new")
+    values, _ = as_inputs(X_new, name=name)
     if values.shape[1] != n_columns:
         raise ValueError(
-            f"X_new has {values.shape[1]} columns, the model was trained with {n_columns}."
+            f"{name} has {values.shape[1]} columns, the model was trained with {n_columns}."
         )
     return values
 

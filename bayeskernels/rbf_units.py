@@ -21,6 +21,9 @@ ADAPTATIONS = ("none", "centers", "metric", "all")
 #: overflows.
 LOG_BOUND = 15.0
 
+#: Largest size of all metrics together: those of ten units of 1,800 columns.
+MAX_METRIC_BYTES = 2**28
+
 
 @dataclass(frozen=True, eq=False)
 class RBFUnits:
@@ -218,6 +221,7 @@ def as_units(X, centers, width):
                 f"centers must be between 1 and the number of different inputs, {n_distinct}; got "
                 f"{centers}."
             )
+        _refuse_many_columns(int(centers), X.shape[1])
         means = _cluster_means(X, int(centers))
         centers = means[np.lexsort(means.T[::-1])]
     else:
@@ -235,6 +239,7 @@ def as_units(X, centers, width):
             )
         if not np.isfinite(centers).all():
             raise ValueError("centers must be finite.")
+        _refuse_many_columns(*centers.shape)
     if width is None:
         width = _neighbour_distance(centers, X)
     elif isinstance(width, bool) or not isinstance(width, Real) or not 0 < width < np.inf:
@@ -242,6 +247,16 @@ def as_units(X, centers, width):
     p = X.shape[1]
     factors = np.broadcast_to(np.eye(p) / width, (len(centers), p, p)).copy()
     return RBFUnits(centers, factors)
+
+
+def _refuse_many_columns(m, p):
+    """Refuse what would fill the memory with metrics, and never return."""
+    if 8 * m * p**2 > MAX_METRIC_BYTES:
+        raise ValueError(
+            f"X has {p} columns: the metric of a unit has a number for each pair of them, and "
+            f"those of {m} units take {8 * m * p**2 / 2**30:.2g} GiB. Use fewer columns (principal "
+            "components, say), fewer units, or bk.models.gp_regression, whose kernel needs none."
+        )
 
 
 def _cluster_means(X, k):

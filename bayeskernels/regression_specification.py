@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskernels.linear_gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.rbf_units import RBFUnits, lower_factor
+from bayeskernels.specification import no_classes
 
 __all__ = [
     "GaussianMeanSpecification",
@@ -53,6 +54,10 @@ class RegressionSpecification:
             f"This tool is for classifiers; a {self.kind} is a regression. bk.predict gives the "
             "mean and the standard deviation of new targets."
         )
+
+    def require_classes(self, what, n_classes=None):
+        """Refuse, for a tool of classifiers that is called ``what``."""
+        raise no_classes(what, self.kind)
 
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""

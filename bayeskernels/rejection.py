@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from bayeskernels.inputs import as_known_labels, as_labels
+
 __all__ = ["rejection_curve"]
 
 
@@ -19,7 +21,7 @@ def rejection_curve(prediction, y_true, *, by=None):
     prediction : xarray.Dataset
         From :func:`bayeskernels.predict`.
     y_true : array_like of shape (n,)
-        True labels.
+        True labels, in the coding of the model's classes.
     by : {"vote", "margin", "probability"}, optional
         The certainty: share of votes (the default for two classes), winning output over the length
         of the point in feature space (the default for more), or the largest posterior predictive
@@ -42,13 +44,13 @@ def rejection_curve(prediction, y_true, *, by=None):
     >>> rejection_curve(prediction, [1, -1, -1]).error.round(2).tolist()
     [0.33, 0.0, 0.0]
     """
-    labels = prediction["label"].values
-    y_true = np.asarray(y_true)
-    if y_true.shape != labels.shape:
-        raise ValueError(
-            f"y_true must have one label per predicted point: expected the shape {labels.shape}, "
-            f"got {y_true.shape}."
+    if "label" not in getattr(prediction, "data_vars", ()):
+        raise TypeError(
+            "prediction must be that of a classifier, a Dataset with labels from bk.predict; got "
+            f"{_kind(prediction)}."
         )
+    labels = prediction["label"].values
+    y_true = _true_labels(y_true, prediction)
     if by is None:
         by = "vote" if prediction.sizes["class"] == 2 else "margin"
     if by == "vote":
@@ -60,6 +62,9 @@ def rejection_curve(prediction, y_true, *, by=None):
         certainty = prediction["margin"].values
     else:
         raise ValueError(f'by must be "vote", "margin" or "probability", got {by!r}.')
+    if np.isnan(certainty).any():
+        point = int(np.flatnonzero(np.isnan(certainty))[0])
+        raise ValueError(f"prediction has NaN as the {by} of point {point}: it cannot be ranked.")
     order = np.argsort(certainty, kind="stable")
     wrong = (labels != y_true)[order].astype(float)
     n = len(wrong)
@@ -74,3 +79,19 @@ def rejection_curve(prediction, y_true, *, by=None):
             "threshold": certainty[order],
         }
     )
+
+
+def _true_labels(y_true, prediction):
+    """True labels, which must be in the coding of the predicted ones."""
+    n = prediction.sizes["obs_new"]
+    if "class" in prediction.coords:
+        names = prediction["class"].values
+        return as_known_labels(y_true, names, n, name="y_true", inputs="X_new")
+    return as_labels(y_true, n, name="y_true", inputs="X_new")
+
+
+def _kind(prediction):
+    """What a prediction is that has no labels."""
+    if "mean" in getattr(prediction, "data_vars", ()):
+        return "that of a regression"
+    return type(prediction).__name__

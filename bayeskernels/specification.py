@@ -22,6 +22,7 @@ __all__ = [
     "ModelSpecification",
     "SmoothSpecification",
     "attach_specification",
+    "no_classes",
     "refuse_second_specification",
     "specification_of",
 ]
@@ -59,6 +60,17 @@ class ModelSpecification:
     def n_classes(self):
         """Number of classes."""
         return len(self.class_names)
+
+    def require_classes(self, what, n_classes=None):
+        """Refuse a regression, or another number of classes, for a tool that is called ``what``."""
+        if self.n_classes == 0:
+            raise no_classes(what, self.kind)
+        if n_classes is not None and self.n_classes != n_classes:
+            raise TypeError(
+                f"{what} is for {'two' if n_classes == 2 else n_classes} classes; this {self.kind} "
+                f"has {self.n_classes}. Build a model of one class against the rest: "
+                "y == class_name."
+            )
 
     @property
     def is_positive(self):
@@ -253,6 +265,14 @@ class LogisticSpecification(SmoothSpecification):
     def rank(self):
         """Number of weights."""
         return len(self.feature_map.names)
+
+
+def no_classes(what, kind):
+    """Say that a tool for classifiers was given a regression."""
+    return TypeError(
+        f"{what} is for classifiers; this {kind} is a regression. bk.predict gives the mean and "
+        "the standard deviation of new targets, bk.plots.regression_band shows them."
+    )
 
 
 def refuse_second_specification(model):

@@ -167,15 +167,21 @@ def _unknown(name, start, sd, is_random, dims):
 def _hidden(inputs, centers, log_scale, shear, p, bias):
     """Hidden layer as a graph, shape (n, M) or (n, M + 1)."""
     differences = inputs[:, None, :] - centers[None]
-    scale = pt.exp(log_scale)
-    pairs = list(zip(*np.tril_indices(p, -1), strict=True))
-    squares = 0.0
-    for j in range(p):
-        # Coordinate j of L'(x - c): column j of L has its diagonal entry and what lies below.
-        along = scale[..., j] * differences[..., j]
-        for k, (row, column) in enumerate(pairs):
-            if column == j:
-                along = along + shear[..., k] * differences[..., row]
-        squares = squares + along**2
-    outputs = pt.exp(-0.5 * squares)
+    factors = _lower_factors(log_scale, shear, p)
+    if factors.ndim == 2:
+        along = pt.dot(differences, factors)
+    else:
+        along = pt.matmul(differences.transpose(1, 0, 2), factors).transpose(1, 0, 2)
+    outputs = pt.exp(-0.5 * pt.sum(along**2, axis=2))
     return pt.concatenate([pt.ones((inputs.shape[0], 1)), outputs], axis=1) if bias else outputs
+
+
+def _lower_factors(log_scale, shear, p):
+    """Cholesky factors L as a graph, shape (p, p) or (M, p, p): one lookup, however large p is."""
+    rows, columns = np.tril_indices(p, -1)
+    place = np.zeros((p, p), dtype=np.int64)  # of a zero, where nothing else stands
+    place[np.arange(p), np.arange(p)] = 1 + np.arange(p)
+    place[rows, columns] = 1 + p + np.arange(len(rows))
+    entries = [pt.zeros_like(log_scale[..., :1]), pt.exp(log_scale), shear]
+    flat = pt.take(pt.concatenate(entries, axis=-1), place.ravel(), axis=-1)
+    return flat.reshape((p, p) if flat.ndim == 1 else (flat.shape[0], p, p))

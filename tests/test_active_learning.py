@@ -110,9 +110,26 @@ def test_whole_pool():
         ({"n_start": 1}, "n_start must be at least 2"),
         ({"n_start": 35}, "leave n_queries = 6 of 40 points"),
         ({"n_queries": -1}, "n_queries must not be negative"),
+        ({"n_queries": 1.5}, "n_queries must not be negative, and whole"),
+        ({"draws": 0}, "draws must be"),
         ({"y_test": [1, -1]}, "one label per row of X_test"),
+        ({"y_test": [0, 1] * 50}, "y_test has the label 0 at position 0, the classes .* are -1, 1"),
+        ({"y_test": ["a", "b"] * 50}, "y_test has the label 'a'"),
+        ({"y_test": [1, np.nan] * 50}, "y_test has NaN: no label at position 1"),
+        ({"X_test": np.full((100, 2), np.nan)}, "X_test has NaN"),
+        ({"X_test": np.ones((100, 3))}, "X_test has 3 columns"),
     ],
 )
 def test_bad_arguments(changes, message):
     with pytest.raises(ValueError, match=message):
         run(**changes)
+
+
+def test_queries_of_what_cannot_be_ranked():
+    with pytest.raises(ValueError, match="NaN as the entropy of point 1"):
+        next_query(make_entropy([0.1, np.nan]))
+    for asked in ([2], [-1], [0.5]):
+        with pytest.raises(ValueError, match="asked must be numbers of points from 0 to 1"):
+            next_query(make_entropy([0.1, 0.2]), asked=asked)
+    with pytest.raises(TypeError, match="classifier"):
+        next_query(xr.Dataset({"mean": ("obs_new", [0.0])}))

@@ -89,3 +89,27 @@ def test_by_winning_output():
     np.testing.assert_allclose(by_probability.threshold, [0.7, 0.8, 0.9])
     with pytest.raises(ValueError, match='"vote", "margin" or "probability"'):
         bk.rejection_curve(prediction, ["a", "a", "c"], by="entropy")
+
+
+@pytest.mark.parametrize(
+    ("y_true", "message"),
+    [
+        ([0, 1], "y_true has the label 0 at position 0, the classes of the model are -1, 1"),
+        (["-1", "1"], "y_true has the label '-1'"),
+        ([1, np.nan], "y_true has NaN: no label at position 1"),
+        ([1, None], "y_true has None: no label at position 1"),
+        (np.ma.array([1, -1], mask=[0, 1]), "y_true is a masked array"),
+        (None, "y_true is needed"),
+    ],
+)
+def test_labels_that_are_not_the_models(y_true, message):
+    prediction = make_prediction([0.9, 0.1]).assign_coords({"class": [-1, 1]})
+    with pytest.raises(ValueError, match=message):
+        bk.rejection_curve(prediction, y_true)
+
+
+def test_predictions_that_cannot_be_ranked():
+    with pytest.raises(TypeError, match="that of a regression"):
+        bk.rejection_curve(xr.Dataset({"mean": ("obs_new", [0.0])}), [1])
+    with pytest.raises(ValueError, match="NaN as the vote of point 1"):
+        bk.rejection_curve(make_prediction([0.9, np.nan]), [1, -1])

@@ -183,6 +183,11 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
     >>> ax = bk.plots.active_sets.inclusion_map(model, idata)
     """
     specification = specification_of(model)
+    if not hasattr(specification, "max_active"):
+        raise TypeError(
+            "inclusion_map is for generalized kernel models, which have an active set; this is a "
+            f"{specification.kind}."
+        )
     X = specification.X
     if specification.kernel.is_precomputed or X.shape[1] != 2:
         found = f"an X with {X.shape[1]}"

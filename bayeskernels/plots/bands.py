@@ -46,6 +46,11 @@ def regression_band(
     >>> x = np.linspace(-0.2, 1.2, 50)[:, None]
     >>> ax = bk.plots.regression_band(bk.predict(model, None, x), x, data=(X, t))
     """
+    if "mean" not in prediction:
+        raise TypeError(
+            "regression_band shows predictions of a regression, which have a mean; this one has "
+            f"{', '.join(map(str, prediction.data_vars))}."
+        )
     x = np.asarray(x, dtype=float)
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]

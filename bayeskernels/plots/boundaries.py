@@ -4,9 +4,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from bayeskernels.outputs import output_blocks
-from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
+from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
 from bayeskernels.plots.style import INK, as_axes, legend_below
-from bayeskernels.specification import specification_of
 
 __all__ = ["decision_boundaries"]
 
@@ -44,7 +43,7 @@ def decision_boundaries(
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
     >>> ax = bk.plots.decision_boundaries(model, idata, n_boundaries=10, resolution=40)
     """
-    specification = specification_of(model)
+    specification = classifier_of(model, "decision_boundaries", n_classes=2)
     grid = plane_grid(model, resolution=resolution)
     blocks = output_blocks(specification, thin(idata, n_boundaries), grid.points, progressbar=False)
     outputs = np.concatenate([values for _, values in blocks])

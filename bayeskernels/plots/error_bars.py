@@ -9,6 +9,7 @@ from bayeskernels.plots.style import (
     SERIES_COLORS,
     SERIES_MARKERS,
     as_axes,
+    as_text,
     legend_below,
 )
 
@@ -66,11 +67,11 @@ def generalisation(results, *, x="noise", reference=None, reference_label=None, 
             markersize=6,
             linewidth=1.2,
             capsize=3,
-            label=method,
+            label=as_text(method),
         )
     if reference is not None:
         ax.axhline(reference, color=INK, linewidth=1, linestyle=":", label=reference_label)
-    ax.set(xlabel=x, ylabel="generalisation error")
+    ax.set(xlabel=as_text(x), ylabel="generalisation error")
     ax.grid(color=QUIET, alpha=0.25)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     legend_below(ax, columns=2)

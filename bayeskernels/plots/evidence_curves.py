@@ -3,7 +3,15 @@
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from bayeskernels.plots.style import INK, PLANTED, QUIET, SERIES_COLORS, as_axes, legend_below
+from bayeskernels.plots.style import (
+    INK,
+    PLANTED,
+    QUIET,
+    SERIES_COLORS,
+    as_axes,
+    as_text,
+    legend_below,
+)
 
 __all__ = ["noise_curve", "noise_posterior", "scan_map"]
 
@@ -171,14 +179,14 @@ def _curve(scan, name, *, ax):
     best = int(np.nanargmax(np.where(shown, value, np.nan)))
     ax.plot(places[best], value[best], "o", mfc="none", mec=INK, markersize=12)
     if not is_number:
-        ax.set_xticks(places, [str(label) for label in labels])
+        ax.set_xticks(places, [as_text(label) for label in labels])
         ax.margins(x=0.15)
     elif _is_geometric(labels):
         ax.set_xscale("log")
         shown = labels[:: -(-len(labels) // 10)]
         ax.set_xticks(shown, [_short(label) for label in shown])
         ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(xlabel=name, ylabel="log evidence (nats)")
+    ax.set(xlabel=as_text(name), ylabel="log evidence (nats)")
     ax.grid(color=QUIET, alpha=0.25)
     return ax
 
@@ -203,14 +211,14 @@ def _heat_map(scan, vertical, horizontal, *, ax):
         every = -(-len(labels) // 10)
         shown = np.arange(0, len(labels), every)
         set_ticks(shown, [_short(labels[k]) for k in shown])
-        set_label(name)
+        set_label(as_text(name))
     bar = ax.figure.colorbar(image, ax=ax, extend="min" if np.nanmin(short) < -20.0 else "neither")
     bar.set_label("log evidence less the best (nats)")
     return ax
 
 
 def _short(label):
-    return f"{label:.3g}" if isinstance(label, float | np.floating) else str(label)
+    return f"{label:.3g}" if isinstance(label, float | np.floating) else as_text(label)
 
 
 def _is_geometric(labels):

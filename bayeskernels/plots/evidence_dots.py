@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bayeskernels.evidence.comparison import compare
-from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes
+from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
 
 __all__ = ["evidence_dots"]
 
@@ -74,7 +74,7 @@ def evidence_dots(evidences, *, relative=False, ax=None):
             va="center",
             fontsize="small",
         )
-    ax.set_yticks(rows, [str(name) for name in table.index])
+    ax.set_yticks(rows, [as_text(name) for name in table.index])
     ax.set_ylim(-0.6, n - 0.4)
     ax.margins(x=0.12)
     ax.set_xlabel("log evidence, relative to the best" if relative else "log evidence (nats)")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayeskernels.plots.style import INK, as_axes
+from bayeskernels.plots.style import INK, as_axes, as_text
 
 __all__ = ["image_grid"]
 
@@ -59,7 +59,7 @@ def image_grid(images, captions=None, *, columns=5, cmap="gray_r", ax=None):
             ax.text(
                 left + 0.5,
                 top + aspect + 0.04,
-                str(captions[k]),
+                as_text(captions[k]),
                 ha="center",
                 va="top",
                 color=INK,

@@ -5,10 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS
+from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_text
 from bayeskernels.specification import specification_of
 
-__all__ = ["PlaneGrid", "plane_grid", "scatter_classes", "thin"]
+__all__ = ["PlaneGrid", "classifier_of", "plane_grid", "scatter_classes", "thin"]
+
+
+def classifier_of(model, plot, n_classes=None):
+    """Specification of a classifier, for a plot of that name; regressions are refused.
+
+    Parameters
+    ----------
+    model : pm.Model
+    plot : str
+    n_classes : int, optional
+        How many classes there must be; any number by default.
+    """
+    specification = specification_of(model)
+    specification.require_classes(plot, n_classes)
+    return specification
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ def scatter_classes(ax, specification, *, size=26, alpha=1.0):
             edgecolors="white",
             linewidths=0.7,
             alpha=alpha,
-            label=f"class {name}",
+            label=f"class {as_text(name)}",
             zorder=3,
         )
 

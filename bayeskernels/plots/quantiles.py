@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import PercentFormatter
 
-from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes
+from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
 
 __all__ = ["quantiles"]
 
@@ -69,7 +69,7 @@ def quantiles(first, second, *, names=("first", "second"), n_quantiles=200, perc
         label="quantiles",
         zorder=3,
     )
-    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.set(xlabel=as_text(names[0]), ylabel=as_text(names[1]))
     ax.grid(color=QUIET, alpha=0.25)
     if percent:
         ax.xaxis.set_major_formatter(PercentFormatter(1))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes
+from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
 
 __all__ = ["active_learning"]
 
@@ -41,7 +41,7 @@ def active_learning(curves, *, ax=None):
         errors = pd.concat([r.set_index("n_labels")["error"] for r in repetitions], axis=1)
         mean = errors.mean(axis=1)
         color = SERIES_COLORS[k % len(SERIES_COLORS)]
-        ax.plot(mean.index, mean, color=color, linewidth=2, label=name)
+        ax.plot(mean.index, mean, color=color, linewidth=2, label=as_text(name))
         if errors.shape[1] > 1:
             half = 2 * errors.std(axis=1) / np.sqrt(errors.shape[1])
             ax.fill_between(

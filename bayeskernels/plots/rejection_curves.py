@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.ticker import PercentFormatter
 
-from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes
+from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
 
 __all__ = ["rejection"]
 
@@ -41,7 +41,9 @@ def rejection(curves, *, max_rejected=0.9, ax=None):
     for k, (name, curve) in enumerate(named.items()):
         shown = curve[curve["rejected"] <= max_rejected]
         color = SERIES_COLORS[k % len(SERIES_COLORS)]
-        ax.plot(shown["rejected"], shown["error"], color=color, linewidth=2, label=name or None)
+        ax.plot(
+            shown["rejected"], shown["error"], color=color, linewidth=2, label=as_text(name) or None
+        )
         ax.axhline(curve["error"].iloc[0], color=color, linewidth=1, linestyle=":", alpha=0.8)
     ax.set(xlabel="share of points rejected", ylabel="error on the rest")
     ax.set_xlim(0, max_rejected)

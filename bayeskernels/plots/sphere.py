@@ -4,9 +4,8 @@ import numpy as np
 
 from bayeskernels.data import sphere_point
 from bayeskernels.outputs import directions
-from bayeskernels.plots.plane import thin
+from bayeskernels.plots.plane import classifier_of, thin
 from bayeskernels.plots.style import CLASS_COLORS, INK, as_axes
-from bayeskernels.specification import specification_of
 
 __all__ = ["check_linear", "in_input_space", "log_posterior_sphere"]
 
@@ -64,7 +63,7 @@ def log_posterior_sphere(
     """
     if kind not in ("map", "surface"):
         raise ValueError(f'kind must be "map" or "surface", got {kind!r}.')
-    specification = specification_of(model)
+    specification = classifier_of(model, "log_posterior_sphere")
     if specification.noise is None or min(specification.noise) == 0.0:
         raise ValueError("The log posterior on the sphere needs a fixed noise > 0.")
     check_linear(specification, "The log posterior")

@@ -19,6 +19,7 @@ __all__ = [
     "SERIES_MARKERS",
     "VOTES",
     "as_axes",
+    "as_text",
     "legend_below",
 ]
 
@@ -58,6 +59,21 @@ def as_axes(ax, *, figsize=(5.2, 4.2), projection=None):
         figsize=figsize, layout="constrained", subplot_kw={"projection": projection}
     )
     return ax
+
+
+def as_text(name):
+    r"""A name from the data, of a class or a column, to be shown letter by letter.
+
+    Between two dollars matplotlib would look for a formula, and a legend leaves out what begins
+    with an underscore.
+
+    Examples
+    --------
+    >>> as_text("price in $"), as_text("_id")
+    ('price in \\$', '$\\_$id')
+    """
+    text = str(name).replace("$", r"\$")
+    return rf"$\_${text[1:]}" if text.startswith("_") else text
 
 
 def legend_below(ax, *, columns=3):

@@ -10,10 +10,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from bayeskernels.outputs import directions
-from bayeskernels.plots.plane import thin
+from bayeskernels.plots.plane import classifier_of, thin
 from bayeskernels.plots.sphere import check_linear, in_input_space
-from bayeskernels.plots.style import CLASS_COLORS, INK, QUIET, SERIES_COLORS, as_axes, legend_below
-from bayeskernels.specification import specification_of
+from bayeskernels.plots.style import (
+    CLASS_COLORS,
+    INK,
+    QUIET,
+    SERIES_COLORS,
+    as_axes,
+    as_text,
+    legend_below,
+)
 from bayeskernels.unit_rows import unit_rows
 from bayeskernels.version_space import find_consistent_direction
 
@@ -80,7 +87,7 @@ def version_space(
     """
     if kind not in ("map", "globe"):
         raise ValueError(f'kind must be "map" or "globe", got {kind!r}.')
-    specification = specification_of(model)
+    specification = classifier_of(model, "version_space")
     normals = _inward_normals(specification)
     marked = {name: _direction(f, name) for name, f in (classifiers or {}).items()}
     if inscribed is not None and inscribed not in marked:
@@ -116,7 +123,7 @@ def version_space(
             marker=_MARKERS[k % len(_MARKERS)],
             edgecolors="white",
             linewidths=0.8,
-            label=name,
+            label=as_text(name),
             zorder=5,
         )
     if kind == "map":

@@ -3,10 +3,9 @@
 import numpy as np
 
 from bayeskernels.flips import flip_probability
-from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
-from bayeskernels.plots.style import INK, VOTES, as_axes, legend_below
+from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.style import INK, VOTES, as_axes, as_text, legend_below
 from bayeskernels.prediction import predict
-from bayeskernels.specification import specification_of
 
 __all__ = ["vote_map"]
 
@@ -56,7 +55,7 @@ def vote_map(
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
     >>> ax = bk.plots.vote_map(model, idata, resolution=40)
     """
-    specification = specification_of(model)
+    specification = classifier_of(model, "vote_map")
     if len(specification.class_names) > 2:
         raise ValueError(
             f"vote_map shows the vote between two classes, the model has "
@@ -86,7 +85,7 @@ def vote_map(
     ax.grid(False)
     if colorbar:
         bar = ax.figure.colorbar(field, ax=ax, pad=0.02, shrink=0.9)
-        bar.set_label(f"share of votes for class {specification.class_names[1]}")
+        bar.set_label(f"share of votes for class {as_text(specification.class_names[1])}")
     if legend:
         legend_below(ax, columns=2)
     return ax

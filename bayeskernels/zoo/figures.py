@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from bayeskernels.flips import flip_probability
 from bayeskernels.plots import decision_boundaries, flip_ranking, rejection, vote_map
-from bayeskernels.plots.style import CLASS_COLORS, QUIET
+from bayeskernels.plots.style import CLASS_COLORS, QUIET, as_text
 from bayeskernels.rejection import rejection_curve
 
 __all__ = ["CLASSIFIER_FIGURES", "FigureOf", "flip_auc", "headline_quantities"]
@@ -90,8 +90,9 @@ def calibration(result):
     ax.plot([0, 1], [0, 1], color=QUIET, linewidth=1, linestyle="--")
     ax.vlines(share, centre - half, centre + half, color=CLASS_COLORS[0], linewidth=1.6)
     ax.scatter(share, rate, s=12 + 60 * np.sqrt(count / count.max()), c=CLASS_COLORS[0], zorder=3)
+    shown_class = f"class {as_text(names[1])}" if len(names) == 2 else "a class"
     ax.set(
-        xlabel=f"share of votes for {f'class {names[1]}' if len(names) == 2 else 'a class'}",
+        xlabel=f"share of votes for {shown_class}",
         ylabel="share of test points",
         xlim=(-0.03, 1.03),
         ylim=(-0.03, 1.03),

@@ -1,13 +1,18 @@
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
 from scipy.stats import multivariate_normal, norm
 
 import bayeskernels as bk
 from bayeskernels.linear_gaussian import linear_posterior
 from bayeskernels.models import rbf_network
+from bayeskernels.models.rbf_network import _hidden
+from bayeskernels.numpy_graphs import numpy_function
+from bayeskernels.rbf_units import RBFUnits, lower_factor
 
 RNG = np.random.default_rng(6)
 X = RNG.uniform(-1, 1, size=(30, 2))
@@ -185,3 +190,26 @@ def test_bad_data():
         bk.predict(model, None, X_NEW[:, :1])
     with pytest.raises(TypeError, match="is for classifiers"):
         bk.flip_probability(model, None)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_hidden_layer_of_many_columns(shared):
+    """The graph does not grow with the number of columns, and says what the units say."""
+    rng = np.random.default_rng(0)
+    p, m = 40, 3
+    X, centers = rng.standard_normal((7, p)), rng.standard_normal((m, p))
+    log_scale = 0.3 * rng.standard_normal(p if shared else (m, p)) - 1.0
+    shear = 0.05 * rng.standard_normal((*log_scale.shape[:-1], p * (p - 1) // 2))
+    factors = np.broadcast_to(lower_factor(log_scale, shear), (m, p, p))
+    graph = _hidden(*map(pt.as_tensor, (X, centers, log_scale, shear)), p, False)
+    assert len(list(ancestors([graph]))) < 60
+    np.testing.assert_allclose(numpy_function([], graph)(), RBFUnits(centers, factors)(X))
+
+
+@pytest.mark.parametrize("centers", [10, "array"])
+def test_too_many_columns_are_refused_at_once(centers):
+    X = np.random.default_rng(0).standard_normal((20, 10_000))
+    centers = X[:10] if centers == "array" else centers
+    for build in (bk.models.rbf_network, bk.fit_rbf_network):
+        with pytest.raises(ValueError, match=r"10000 columns.* 7.5 GiB"):
+            build(X, X[:, 0], centers=centers)
