@@ -149,9 +149,9 @@ def simulate_calibration(
         ``build(data)`` returns the model to be sampled, for observations by the name of their
         variable. For models that cannot be given new data.
     simulate : callable, optional
-        ``simulate(truth, rng)`` returns observations by name, for a draw of the free variables; by
-        default observations are drawn from the model. For likelihoods that are potentials; then
-        needs ``build``.
+        ``simulate(truth, rng)`` returns observations by the name of their variable or of their
+        ``pm.Data``, for a draw of the free variables; by default they are drawn from the model. For
+        likelihoods that are potentials.
     accept : callable, optional
         ``accept(data)`` says whether to use such observations at all. Calibration holds for any
         part of them, for example those of two classes.
@@ -181,15 +181,16 @@ def simulate_calibration(
     watched = ModelQuantities(model, quantities)
     joint = _JointDraws(watched, simulate, accept, rng)
     if sample is None:
-        sample = _ReusedSteps(model, draws, tune) if reuse_steps else _PlainSample(draws, tune)
-    names = watched.observed_data
-    before = {data: model[data].get_value() for data in names.values()}
+        sample = ReusedSteps(model, draws, tune) if reuse_steps else PlainSample(draws, tune)
+    names, before = watched.observed_data, {}
     ranks, neighbours = [], []
     try:
         for _ in range(replications):
             truth, data = joint.draw()
+            new = {names.get(name, name): value for name, value in data.items()}
+            before = before or {name: model[name].get_value() for name in new}
             with model:
-                pm.set_data({names[name]: value for name, value in data.items()})
+                pm.set_data(new)
             posed = model if build is None else build(data)
             posterior = sample(posed, int(rng.integers(2**31)))["posterior"]
             n = posterior.sizes["chain"] * posterior.sizes["draw"]
@@ -234,7 +235,7 @@ class _JointDraws:
         return truth, {name: v[0] for name, v in values.items() if name not in truth}
 
 
-class _PlainSample:
+class PlainSample:
     """``pm.sample`` as it is, with one chain."""
 
     def __init__(self, draws, tune):
@@ -254,7 +255,7 @@ class _PlainSample:
             return pm.sample(**self.options, random_seed=seed)
 
 
-class _ReusedSteps:
+class ReusedSteps:
     """The loop of ``pm.sample`` with the steps that it would choose, all of it compiled once."""
 
     def __init__(self, model, draws, tune):

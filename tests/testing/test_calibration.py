@@ -12,6 +12,7 @@ from scipy import stats
 
 import bayeskernels as bk
 from bayeskernels.testing import check_calibration, simulate_calibration
+from bayeskernels.testing.calibration import PlainSample, ReusedSteps
 from bayeskernels.testing.uniformity import uniformity_p_value
 
 OPTIONS = {"replications": 100, "random_seed": 1}
@@ -117,6 +118,29 @@ def test_label_noise_is_calibrated():
 def test_wrong_flip_rate_or_sign_shows(error):
     with pytest.raises(AssertionError, match="uniform ranks"):
         check_calibration(classifier(0.1), sample=billiard(**error), **OPTIONS)
+
+
+def test_reused_steps_give_the_draws_of_pm_sample():
+    model = classifier("infer")
+    reused = ReusedSteps(model, 10, 5)(model, 7)["posterior"]
+    plain = PlainSample(10, 5)(model, 7)["posterior"]
+    for name in ("w", "noise"):
+        np.testing.assert_allclose(reused[name], plain[name], rtol=1e-12)
+
+
+def test_likelihood_that_is_a_potential():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        data = pm.Data("x_data", np.zeros(4))
+        pm.Potential("x", pm.logp(pm.Normal.dist(mu), data).sum())
+
+    def simulate(truth, rng):
+        return {"x_data": truth["mu"] + rng.standard_normal(4)}
+
+    check_calibration(model, sample=gaussian_sampler(), simulate=simulate, **OPTIONS)
+    with pytest.raises(AssertionError, match="uniform ranks"):
+        check_calibration(model, sample=gaussian_sampler(sign=-1), simulate=simulate, **OPTIONS)
+    assert (data.get_value() == 0.0).all()
 
 
 def test_ties_are_broken_at_random():
