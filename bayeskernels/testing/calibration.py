@@ -169,9 +169,9 @@ def simulate_calibration(
 
     Notes
     -----
-    Quantities are by default every scalar variable, the sum of every discrete one, the first entry
-    of every continuous one, and the outputs (the first parameter of an observed variable) at three
-    observations. The log-likelihood is always added. Ties are broken at random.
+    Quantities are by default every scalar variable, the sum of every discrete one, the arctan of
+    the first entry of every continuous one, and the outputs (the first parameter of an observed
+    variable) at three observations. The log-likelihood is always added. Ties are broken at random.
     """
     if not 1 <= kept <= draws:
         raise ValueError(f"kept must be between 1 and draws = {draws}, got {kept}.")

@@ -31,8 +31,8 @@ class ModelQuantities:
     model : pm.Model
     quantities : dict of str to TensorVariable, optional
         Scalar graphs of the model's variables. By default every scalar variable, the sum of every
-        discrete one, the first entry of every continuous one, and the outputs (the first parameter
-        of the observed variable) at three observations.
+        discrete one, the arctan of the first entry of every continuous one, and the outputs (the
+        first parameter of the observed variable) at three observations.
     """
 
     def __init__(self, model, quantities=None):
@@ -138,7 +138,8 @@ def _defaults(model):
         if rv.ndim == 0:
             chosen[rv.name] = rv
         elif rv.dtype.startswith("float"):
-            chosen[f"{rv.name}, first entry"] = rv.ravel()[0]
+            # Bounded: such entries may have heavy tails, and their means errors without end.
+            chosen[f"arctan of {rv.name}, first entry"] = pt.arctan(rv.ravel()[0])
         else:
             chosen[f"sum of {rv.name}"] = pt.sum(rv)
     for rv in model.observed_RVs:

@@ -74,9 +74,10 @@ def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None):
         With a proper prior that PyMC can draw from, and few observations.
     quantities : dict of str to TensorVariable, optional
         Scalar graphs of the model's variables. By default every scalar variable, the sum of every
-        discrete one, the first entry of every continuous one, and the outputs (the first parameter
-        of the observed variable) at three observations; the log-likelihood is always added. Give
-        bounded functions of variables that may have no posterior mean, for example their logarithm.
+        discrete one, the arctan of the first entry of every continuous one, and the outputs (the
+        first parameter of the observed variable) at three observations; the log-likelihood is
+        always added. Give bounded functions of variables that may have no posterior mean, for
+        example their logarithm.
     draws : int
         Takes about a second for each thousand.
     random_seed : int, optional
