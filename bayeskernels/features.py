@@ -41,7 +41,8 @@ class FeatureMap:
 
     def __init__(self, kernel, X, *, rank=None, method="cholesky", softness=0.0):
         self.kernel = kernel
-        if rank is not None and not isinstance(rank, int | np.integer):
+        is_whole = isinstance(rank, int | np.integer) and not isinstance(rank, bool)
+        if rank is not None and not is_whole:
             raise TypeError(f"rank must be a whole number or None, got {rank!r}.")
         if (
             rank is not None

@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+from bayeskernels.inputs import as_count
+
 __all__ = ["GramFactor", "factor_gram", "pivoted_cholesky"]
 
 
@@ -145,8 +147,7 @@ def check_gram(gram):
 
 def check_rank(rank):
     """Refuse what cannot be a number of coordinates."""
-    if not isinstance(rank, int | np.integer) or rank < 1:
-        raise ValueError(f"rank must be a whole number of at least 1, got {rank!r}.")
+    as_count(rank, "rank")
 
 
 def check_diagonal(diagonal):

@@ -138,7 +138,7 @@ def as_floats(values, name):
                 raise _not_numeric(name, f"{kind.__name__} at {_place(array, k)}")
     elif array.dtype.kind not in "biuf":
         raise _not_numeric(name, _KINDS.get(array.dtype.kind, str(array.dtype)))
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.asarray(array, dtype=np.float64, order="C")
 
 
 #: What people call the kinds of arrays that hold no real numbers, with what to do about them.

@@ -26,6 +26,7 @@ __all__ = [
     "Kernel",
     "KernelSum",
     "as_kernel",
+    "check_bias",
     "numpy_function",
     "read_inputs",
 ]
@@ -50,8 +51,7 @@ def as_kernel(kernel, X, *, bias=0.0):
     -------
     Kernel
     """
-    if not isinstance(bias, Real) or not np.isfinite(bias) or bias < 0:
-        raise ValueError(f"bias must be a number >= 0, got {bias!r}.")
+    check_bias(bias)
     if kernel is None:
         if X is None:
             raise ValueError("A kernel is needed where no inputs X are given.")
@@ -71,6 +71,12 @@ def as_kernel(kernel, X, *, bias=0.0):
         "kernel must be a pm.gp.cov covariance, a function k(X, Z) or a Gram matrix (array), "
         f"got {type(kernel).__name__}."
     )
+
+
+def check_bias(bias):
+    """Refuse what is no constant to add to a kernel."""
+    if not isinstance(bias, Real) or not np.isfinite(bias) or bias < 0:
+        raise ValueError(f"bias must be a number >= 0, got {bias!r}.")
 
 
 def read_inputs(X, kernel, bias, *, default=None):

@@ -12,7 +12,7 @@ import xarray as xr
 from pytensor.graph.basic import Variable
 from scipy.stats import norm
 
-from bayeskernels.inputs import as_targets
+from bayeskernels.inputs import as_floats, as_targets
 from bayeskernels.models.precisions import add_precision
 from bayeskernels.regression_specification import GaussianMeanSpecification, as_found_later
 from bayeskernels.specification import attach_specification, refuse_second_specification
@@ -131,10 +131,11 @@ def mean_evolution(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
 
 
 def _observations(x):
-    if x is None or np.ndim(x) != 1 or len(x) == 0:
-        found = "None" if x is None else f"the shape {np.shape(x)}"
+    values = np.zeros(0) if x is None else as_floats(x, "x")
+    if values.ndim != 1 or values.size == 0:
+        found = "None" if x is None else f"the shape {values.shape}"
         raise ValueError(f"x must be a non-empty sequence of numbers, got {found}.")
-    return as_targets(x, len(x), name="x")
+    return as_targets(values, len(values), name="x")
 
 
 def _check_scale(name, value):

@@ -18,7 +18,7 @@ from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
 from bayeskernels.kernel_family import KernelFamily
-from bayeskernels.kernels import as_kernel, read_inputs
+from bayeskernels.kernels import as_kernel, check_bias, read_inputs
 from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
 from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
@@ -197,10 +197,10 @@ def build_generalized_kernel_model(
 ):
     """Put the model into the one in context, or into a new one; ``kind`` is the builder's name."""
     if widths.is_learned:
+        check_bias(bias)
         X, columns = as_inputs(X)
     else:
         X, columns, kernel = read_inputs(X, kernel, bias, default=widths.fixed_kernel)
-        refuse_indefinite_kernel(kernel, X)
     observations = read_observations(y, len(X), link, noise)
     n = len(X)
     max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
@@ -208,6 +208,8 @@ def build_generalized_kernel_model(
     check_precision("eta", eta)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
+    if not widths.is_learned:
+        refuse_indefinite_kernel(kernel, X)
     with model:
         observations.add_coords(model)
         second = "feature" if widths.is_learned or not kernel.is_precomputed else "support"

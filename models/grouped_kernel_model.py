@@ -88,14 +88,14 @@ def build_grouped_kernel_model(
     classes = as_classes(y, len(X))
     n, n_classes = len(X), len(classes.names)
     _check_options(kernels, kernel_off, by_kernel)
-    for one in kernels:
-        refuse_indefinite_kernel(one, X)
     max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
     check_precision("g", g)
     check_precision("eta", eta)
     by_class = n_classes > 2 if by_class is None else by_class
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
+    for one in kernels:
+        refuse_indefinite_kernel(one, X)
     q = len(kernels)
     evaluators = [KernelColumns(k, X) for k in kernels]
     with model:

@@ -96,9 +96,9 @@ class PermutationPerceptron:
     """
 
     def __init__(self, X, y, *, kernel=None, bias=0.0, softness=0.0, dtype="float32"):
+        if dtype not in ("float32", "float64", np.float32, np.float64):
+            raise ValueError(f'dtype must be "float32" or "float64", got {dtype!r}.')
         dtype = np.dtype(dtype)
-        if dtype not in (np.float32, np.float64):
-            raise ValueError(f'dtype must be "float32" or "float64", got {str(dtype)!r}.')
         if not isinstance(softness, Real) or not np.isfinite(softness) or softness < 0:
             raise ValueError(f"softness must be a number >= 0, got {softness!r}.")
         X, _, kernel = read_inputs(X, kernel, bias)
