@@ -16,7 +16,7 @@ import pytensor.tensor as pt
 import xarray as xr
 from arviz_base import dict_to_dataset
 from pymc.backends.arviz import coords_and_dims_for_inferencedata
-from pymc.logprob.utils import CheckParameterValue
+from pymc.logprob.utils import CheckParameterValue, ParameterValueError
 from pymc.pytensorf import join_nonshared_inputs
 from pytensor.gradient import grad, jacobian
 from pytensor.graph.replace import clone_replace, graph_replace, vectorize_graph
@@ -30,6 +30,10 @@ __all__ = ["UnconstrainedDensity", "as_model"]
 
 #: Points that are evaluated at once.
 BLOCK = 2**14
+
+#: Errors that numbers cause, rather than mistakes in a model; and how many blocks may fail by them.
+_FAILURES = (ArithmeticError, AssertionError, ParameterValueError, np.linalg.LinAlgError)
+MAX_FAILURES = 2**12
 
 
 def as_model(model, what):
@@ -173,20 +177,34 @@ class UnconstrainedDensity:
         return np.where(np.isnan(values), -np.inf, values)
 
     def values_or_nan(self, points):
-        """Log density at many points, NaN where it cannot be evaluated."""
-        points = np.asarray(points, dtype=np.float64)
-        blocks = [points[k : k + BLOCK] for k in range(0, len(points), BLOCK)]
-        return np.concatenate([self._block_values(block) for block in blocks])
+        """Log density at many points, NaN where it cannot be evaluated.
 
-    def _block_values(self, points):
-        try:
-            return self._values(points)
-        except (ArithmeticError, AssertionError, ValueError, np.linalg.LinAlgError):
-            # One point is enough for such an error: halves are tried until it is alone.
-            if len(points) == 1:
-                return np.array([np.nan])
-            half = len(points) // 2
-            return np.concatenate([self._block_values(p) for p in (points[:half], points[half:])])
+        Raises
+        ------
+        ValueError
+            If that are too many points to find them one by one.
+        """
+        points = np.asarray(points, dtype=np.float64)
+        values, failures = np.empty(len(points)), 0
+        waiting = [slice(k, k + BLOCK) for k in range(0, len(points), BLOCK)]
+        while waiting:
+            part = waiting.pop()
+            try:
+                values[part] = self._values(points[part])
+            except _FAILURES as error:
+                failures += 1
+                if failures > MAX_FAILURES:
+                    raise ValueError(
+                        f"The log density cannot be evaluated at many points: {error}"
+                    ) from error
+                first, last, _ = part.indices(len(points))
+                middle = (first + last) // 2
+                # One point fails a whole block: halves are tried until it is alone.
+                if first == middle:
+                    values[first] = np.nan
+                else:
+                    waiting += [slice(first, middle), slice(middle, last)]
+        return values
 
     def constrain(self, points):
         """Variables and deterministics of the model at many points.

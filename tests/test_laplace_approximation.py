@@ -156,3 +156,11 @@ def test_a_saddle_is_refused():
         pm.Normal("x", a**2, 0.5, observed=4.0)
     with pytest.raises(ValueError, match="not positive definite"):
         bk.laplace(model, start={"a": 0.0})
+
+
+@pytest.mark.parametrize("iterations", [0, -1, 2.5, np.nan, None, "many"])
+def test_numbers_of_iterations(iterations):
+    with pm.Model() as model:
+        pm.Normal("a")
+    with pytest.raises(ValueError, match="max_iterations must be a whole number"):
+        bk.laplace(model, max_iterations=iterations)
