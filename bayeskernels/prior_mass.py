@@ -27,6 +27,7 @@ from pymc.logprob.transforms import (
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import equal_computations
 from pytensor.graph.traversal import ancestors
+from pytensor.sparse import SparseTensorType, dense_from_sparse
 from pytensor.tensor import as_tensor
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.type import RandomType
@@ -128,8 +129,10 @@ def log_missing_of_data(model):
                 f"The likelihood of {rv.name} is scaled by total_size: it is that of data which "
                 "the model does not have. Give all data at once, without total_size."
             )
-        if isinstance(op, _IMPROPER):
-            raise UnknownMass(f"The likelihood of {rv.name} is improper: it has no integral.")
+        if isinstance(op, (*_IMPROPER, SimulatorRV)):
+            raise UnknownMass(
+                f"The likelihood of {rv.name} has no density that could be integrated."
+            )
         constant = _constant_of(rv)
         total += 0.0 if constant is None else constant
     return total
@@ -244,6 +247,7 @@ def _constant_of(rv):
 def _of_car(rv):
     """(2 pi)^(-k/2) |D|^(1/2) for each field of k values: the precision is tau (D - alpha W)."""
     *_, W, _, _, _ = rv.owner.inputs
+    W = dense_from_sparse(W) if isinstance(W.type, SparseTensorType) else W
     degrees = np.atleast_1d(np.squeeze(_value(W, rv, "adjacency matrix").sum(axis=-1)))
     n_fields = math.prod(_shape(rv)[:-1])
     each = 0.5 * np.log(degrees).sum() - 0.5 * len(degrees) * math.log(2.0 * math.pi)
@@ -297,7 +301,9 @@ def _of_transform(rv, transform):
     default = default_transform(node.op, rv)
     support, region = _bounds(default, node.inputs), _bounds(first, node.inputs)
     if isinstance(first, CircularTransform):
-        is_whole = isinstance(default, CircularTransform) or _covers((-np.pi, np.pi), support)
+        is_whole = transform is first and (
+            isinstance(default, CircularTransform) or _covers((-np.pi, np.pi), support)
+        )
     elif isinstance(first, Ordered):
         is_whole = not first.positive or _covers((0.0, None), support)
         others = [first, *others]

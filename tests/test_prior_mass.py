@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+import scipy.sparse
 from pymc.distributions import transforms
 from scipy.special import logsumexp
 from scipy.stats import qmc
@@ -253,6 +254,7 @@ TRANSFORMS = {
 }
 
 CUT = {
+    "circular order": lambda: pm.VonMises("x", 0.0, 1.0, shape=2, transform=transforms.ordered),
     "interval": lambda: pm.Normal("x", transform=transforms.Interval(-1.0, 1.0)),
     "log": lambda: pm.Normal("x", transform=transforms.log),
     "narrow": lambda: pm.Uniform("x", -1, 2, default_transform=transforms.Interval(-1.0, 1.0)),
@@ -431,6 +433,24 @@ def test_fields_that_are_observed():
         pm.MvNormal("y", mu * np.ones(3), tau=precision, observed=[0.1, 0.5, -0.2])
     expected = bk.evidence.estimate(same, method="quadrature").log_evidence
     assert bk.evidence.estimate(model, method="quadrature").log_evidence == pytest.approx(expected)
+
+
+def test_fields_with_a_sparse_adjacency():
+    constants = []
+    for W in (ADJACENCY, scipy.sparse.csr_matrix(ADJACENCY)):
+        with pm.Model() as model:
+            pm.CAR("x", mu=np.zeros(3), W=W, alpha=0.6, tau=2.0)
+        constants.append(log_missing_constant(model))
+    assert constants[0] == pytest.approx(constants[1])
+
+
+@pytest.mark.parametrize("make", [pm.Flat, pm.HalfFlat])
+def test_likelihoods_without_a_density(make):
+    with pm.Model() as model:
+        pm.Normal("mu")
+        make("y", observed=1.0)
+    with pytest.raises(ValueError, match="likelihood of y has no density"):
+        bk.evidence.estimate(model)
 
 
 def test_declared_densities():
