@@ -18,6 +18,7 @@ from scipy import stats
 
 from bayeskernels.batch_means import batch_means
 from bayeskernels.cusum import cusum
+from bayeskernels.draws import read_posterior
 
 __all__ = ["Agreement", "agreement", "cusum", "inclusion", "sizes", "visits"]
 
@@ -276,13 +277,13 @@ def agreement(idata, *, var_name="gamma"):
 
 def _indicators(idata, var_name):
     """Indicators with the dims chain, draw and one more."""
-    try:
-        gamma = idata["posterior"][var_name]
-    except (KeyError, TypeError):
+    posterior = read_posterior(idata)["posterior"]
+    if var_name not in posterior.data_vars:
         raise ValueError(
             f"idata has no posterior draws of {var_name!r}. They come from pm.sample on a "
             "generalized_kernel_model with sparse=True; give var_name where the model has a prefix."
-        ) from None
+        )
+    gamma = posterior[var_name]
     gamma = gamma.transpose("chain", "draw", ...)
     if gamma.ndim != 3:
         raise ValueError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskernels.batch_means import batch_means
+from bayeskernels.draws import read_draws
 from bayeskernels.outputs import BLOCK_BYTES, drawn_classifiers
 from bayeskernels.prediction import column_names, new_inputs
 from bayeskernels.specification import ClassifierSpecification, specification_of
@@ -93,6 +94,7 @@ def bayes_point(model, posterior):
                 "they do not belong together."
             )
     else:
+        posterior = read_draws(model, posterior)
         chains, feature_map = drawn_classifiers(specification, posterior)
         w, error = _mean_and_error(chains, posterior)
     if feature_map is None:

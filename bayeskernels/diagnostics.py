@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from arviz_stats.utils import ELPDDataLOO
 
+from bayeskernels.draws import read_draws
 from bayeskernels.gp.leave_one_out import loo as loo_of_process
 from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs
@@ -64,6 +65,7 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     X = specification.X if X is None else as_new_inputs(X, n_columns)
     rows = np.unique(np.linspace(0, len(X) - 1, min(max_points, len(X))).round().astype(int))
     several = specification.n_classes > 2
+    idata = read_draws(model, idata)
     blocks = output_blocks(specification, idata, X[rows], progressbar=progressbar)
     outputs = np.moveaxis(np.concatenate([values for _, values in blocks]), 0, 1)
     posterior = idata["posterior"].to_dataset()
@@ -140,6 +142,7 @@ def loo(model, idata, *, progressbar=True):
     if isinstance(specification, GaussianProcessSpecification):
         return loo_of_process(model, idata, progressbar=progressbar)
     specification.require_two_classes("loo")
+    idata = read_draws(model, idata)
     codes = specification.codes
     rates = [np.asarray(q, dtype=float) for q in flip_rates(specification, idata)]
     if min(q.min() for q in rates) == 0.0:

@@ -7,6 +7,7 @@ the posterior this is, for every training point, the probability that its label 
 import numpy as np
 import xarray as xr
 
+from bayeskernels.draws import read_draws
 from bayeskernels.outputs import output_blocks
 from bayeskernels.specification import specification_of
 
@@ -47,6 +48,7 @@ def flip_probability(model, idata, *, progressbar=True):
     """
     specification = specification_of(model)
     specification.require_two_classes("flip_probability")
+    idata = read_draws(model, idata)
     codes = specification.codes
     share = np.empty(len(codes))
     for part, outputs in output_blocks(specification, idata, progressbar=progressbar):

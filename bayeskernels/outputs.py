@@ -14,6 +14,7 @@ from pytensor.tensor.random.op import RandomVariable
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.draws import posterior_draws, read_posterior
 from bayeskernels.features import KernelExpansion
 from bayeskernels.specification import (
     GeneralizedKernelSpecification,
@@ -30,7 +31,6 @@ __all__ = [
     "noise_deviations",
     "output_blocks",
     "outputs_with_rest",
-    "posterior_draws",
     "process_precisions",
 ]
 
@@ -68,11 +68,6 @@ def drawn_classifiers(specification, idata):
     callable or None
         From inputs to their r coordinates; None where every draw has a kernel of its own.
     """
-    if hasattr(idata, "bayes_point"):
-        raise TypeError(
-            "This is a Gaussian approximation without draws: give bayes_point the result itself, "
-            "and the other tools draws of it, result.sample()."
-        )
     if isinstance(specification, GeneralizedKernelSpecification):
         return _drawn_expansions(specification, idata)
     if isinstance(specification, GroupedKernelSpecification):
@@ -83,9 +78,10 @@ def drawn_classifiers(specification, idata):
         w = posterior_draws(idata, f"{specification.prefix}w")
         _check_draws(w, (specification.rank,), specification)
         return w, specification.feature_map
-    if idata is not None and "posterior" in idata and "alpha" in idata["posterior"]:
+    posterior = {} if idata is None else read_posterior(idata)["posterior"]
+    if "alpha" in posterior and "support" in posterior["alpha"].dims:
         alpha = posterior_draws(idata, "alpha")
-        support = idata["posterior"]["support"].values
+        support = posterior["support"].values
         _check_draws(alpha, (*alpha.shape[2:-1], len(support)), specification)
         kernel = specification.kernel
         points = support if kernel.is_precomputed else specification.X[support]
@@ -209,31 +205,6 @@ def process_precisions(specification, idata):
     if hasattr(g, "get_value"):
         return np.asarray(g.get_value())
     return posterior_draws(idata, g).ravel()
-
-
-def posterior_draws(idata, name):
-    """Draws of a variable, shape (n_chains, n_draws, ...)."""
-    if idata is None:
-        raise ValueError(
-            "This model has random variables: idata, the result of pm.sample, is needed."
-        )
-    try:
-        posterior = idata["posterior"]
-    except (TypeError, IndexError):
-        # An approximation that can be drawn from was handed over itself.
-        remedy = "draws of it, .sample(1000)" if hasattr(idata, "sample") else "that of pm.sample"
-        raise TypeError(
-            "idata must be a DataTree with posterior draws, got an object of the type "
-            f"{type(idata).__name__}: give {remedy}."
-        ) from None
-    except KeyError:
-        posterior = {}
-    try:
-        return posterior[name].transpose("chain", "draw", ...).values
-    except KeyError:
-        raise ValueError(
-            f"idata has no posterior draws of {name!r}: was it made by pm.sample on this model?"
-        ) from None
 
 
 def output_blocks(specification, idata, X=None, *, progressbar=True):

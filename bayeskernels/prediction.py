@@ -26,6 +26,7 @@ from bayeskernels.beyond_span import (
     tally,
 )
 from bayeskernels.class_probability import class_probabilities
+from bayeskernels.draws import read_draws
 from bayeskernels.gp.prediction import predict_process
 from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_new_inputs, as_targets
@@ -55,11 +56,11 @@ def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progre
     ----------
     model : pm.Model or PermutationPerceptron
         Made by a builder of :mod:`bayeskernels.models`, or an ensemble.
-    idata : DataTree
-        Its posterior draws, from ``pm.sample``; None where nothing is random, or the rest is known
-        in closed form. Of a Laplace approximation or a grid: draws of it, ``.sample()``. For a
-        Gaussian process also the result of
-        :func:`bayeskernels.gp.maximise_evidence`.
+    idata : DataTree or Dataset
+        Its posterior draws, from ``pm.sample``: all that it returned, the posterior alone, one
+        chain of it, or samples stacked by ``az.extract``. None where nothing is random, or the rest
+        is known in closed form. Of a Laplace approximation or a grid: draws of it, ``.sample()``.
+        For a Gaussian process also the result of :func:`bayeskernels.gp.maximise_evidence`.
     X_new : array_like of shape (n, p)
         New inputs. For a precomputed kernel: kernel values with all m training points, (n, m). A
         model without inputs takes none.
@@ -125,6 +126,7 @@ def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progre
     if not isinstance(beyond_span, bool | np.bool_):
         raise TypeError(f"beyond_span must be True or False, got {beyond_span!r}.")
     specification = specification_of(model)
+    idata = read_draws(model, idata)
     if isinstance(specification, RegressionSpecification):
         if specification.X is not None:
             X_new = new_inputs(X_new, specification, column_names(model))

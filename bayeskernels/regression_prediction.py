@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from bayeskernels.outputs import posterior_draws
+from bayeskernels.draws import posterior_draws
 
 __all__ = ["moments_by_draw", "predict_targets"]
 

@@ -4,9 +4,11 @@ A builder attaches a :class:`ModelSpecification` to the ``pm.Model`` it returns;
 plots and diagnostics read it from there, so that people pass around nothing but the model.
 """
 
+import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
+import pymc as pm
 
 from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import Classes
@@ -14,6 +16,7 @@ from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import Kernel
 
 __all__ = [
+    "MARK",
     "ClassifierSpecification",
     "GeneralizedKernelSpecification",
     "GroupedKernelSpecification",
@@ -22,12 +25,20 @@ __all__ = [
     "ModelSpecification",
     "SmoothSpecification",
     "attach_specification",
+    "mark_of",
     "no_classes",
     "refuse_second_specification",
     "specification_of",
+    "specification_or_none",
 ]
 
 _ATTRIBUTE = "bayeskernels_specification"
+
+#: Name of the data variable by which draws of a model are known again.
+MARK = "zoo_model__"
+
+#: Number of training points whose coordinates are in the mark.
+MARKED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,9 +296,38 @@ def refuse_second_specification(model):
 
 
 def attach_specification(model, specification):
-    """Attach a specification to a model that has none yet."""
+    """Attach a specification to a model that has none yet, and a mark that its draws will have.
+
+    The mark is a data variable, which ``pm.sample`` stores with the draws: a number for the kind of
+    model and one for its kernel. Its name ends like that of a transformed variable, so that graphs
+    of the model do not show it.
+    """
     refuse_second_specification(model)
     setattr(model, _ATTRIBUTE, specification)
+    name = "/".join([specification.kind, getattr(specification, "link", "")])
+    with model:
+        pm.Data(MARK, [float(zlib.crc32(name.encode())), _fingerprint(specification)])
+
+
+def mark_of(model):
+    """The data variable by which draws of a model are known again; None where there is none."""
+    specification = specification_or_none(model)
+    return getattr(model, "named_vars", {}).get(f"{getattr(specification, 'prefix', '')}{MARK}")
+
+
+def _fingerprint(specification):
+    """A number that depends on all coordinates, or kernel values, of some training points."""
+    features = getattr(specification, "feature_map", None) or getattr(specification, "basis", None)
+    kernel = getattr(specification, "kernel", None)
+    if features is not None:
+        values = features.factor.features[:MARKED]
+    elif kernel is not None and not kernel.is_random:
+        some = specification.X[:MARKED]
+        values = kernel(some, np.arange(len(some)) if kernel.is_precomputed else some)
+    else:
+        return 0.0
+    rows, columns = (np.cos(np.arange(1.0, n + 1.0)) for n in values.shape)
+    return float(rows @ values @ columns)
 
 
 def specification_of(model):
@@ -298,3 +338,8 @@ def specification_of(model):
         raise TypeError(
             "This works on models made by bayeskernels.models; the given one was made otherwise."
         ) from None
+
+
+def specification_or_none(model):
+    """Specification of a model of this package, None of others."""
+    return getattr(model, _ATTRIBUTE, None)

@@ -16,6 +16,7 @@ import xarray as xr
 from joblib import effective_n_jobs
 from pymc.util import get_random_generator
 
+from bayeskernels.draws import read_posterior
 from bayeskernels.inputs import as_classes, as_count
 from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import CallableKernel, GramKernel, read_inputs
@@ -378,13 +379,13 @@ def most_used(idata, n=25):
     ['point', 'classifiers', 'share']
     """
     n = as_count(n, "n")
-    try:
-        alpha = np.abs(idata["posterior"]["alpha"])
-    except KeyError:
+    posterior = read_posterior(idata)["posterior"]
+    if "alpha" not in posterior.data_vars:
         raise ValueError(
             "idata has no coefficients alpha of training points. PermutationPerceptron(X, y).sample"
             "() returns them; of_model has directions w instead."
-        ) from None
+        )
+    alpha = np.abs(posterior["alpha"])
     points = alpha["support"].values
     alpha = alpha.transpose(..., "support").values.reshape(-1, len(points))
     table = pd.DataFrame(

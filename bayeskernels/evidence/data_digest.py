@@ -11,14 +11,13 @@ import hashlib
 import numpy as np
 
 from bayeskernels.samplers.graph_reader import GraphReader
-from bayeskernels.specification import specification_of
+from bayeskernels.specification import specification_or_none
 
 __all__ = [
     "data_digest",
     "digest_of_observations",
     "observed_values",
     "same_inputs",
-    "specification_or_none",
 ]
 
 _SEPARATOR = "-"
@@ -68,14 +67,6 @@ def observed_values(model):
     """Observed values by name, as the model's data are now."""
     read = GraphReader(model, {})
     return {rv.name: np.asarray(read.now(model.rvs_to_values[rv])) for rv in model.observed_RVs}
-
-
-def specification_or_none(model):
-    """Specification of a model of this package, None of others."""
-    try:
-        return specification_of(model)
-    except TypeError:
-        return None
 
 
 def _digest(values):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from pymc.util import get_random_generator
 
+from bayeskernels.draws import read_draws
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.evidence.methods import METHODS, method_named
 from bayeskernels.evidence.model_checks import (
@@ -91,6 +92,7 @@ def estimate(
     refuse_no_data(model)
     log_missing_constant(model)  # raises where it is not known
     refuse_unnormalised_likelihood(model)
+    idata = read_draws(model, idata)
     refuse_foreign_draws(model, idata)
     if chosen is None:
         candidates = _methods_that_fit(model, idata)
@@ -146,6 +148,7 @@ def suitable_methods(model=None, idata=None):
     ''
     """
     model = as_model(model, "suitable_methods")
+    idata = read_draws(model, idata)
     return {method.name: method.refusal(model, idata) or "" for method in METHODS}
 
 

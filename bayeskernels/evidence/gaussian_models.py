@@ -11,10 +11,10 @@ import math
 from pytensor.tensor.random.basic import MvNormalRV, NormalRV
 
 from bayeskernels.evidence.affine_graphs import NotAffine, depends_affinely
-from bayeskernels.evidence.data_digest import specification_or_none
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.kernels import numpy_function
 from bayeskernels.laplace_approximation import laplace
+from bayeskernels.specification import specification_or_none
 
 __all__ = ["Exact"]
 

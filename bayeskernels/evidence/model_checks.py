@@ -3,8 +3,13 @@
 import numpy as np
 
 from bayeskernels.distributions import HingeLabelRV
-from bayeskernels.evidence.data_digest import observed_values, specification_or_none
-from bayeskernels.specification import GroupedKernelSpecification
+from bayeskernels.draws import posterior_draws
+from bayeskernels.evidence.data_digest import observed_values
+from bayeskernels.specification import (
+    GroupedKernelSpecification,
+    mark_of,
+    specification_or_none,
+)
 
 __all__ = [
     "continuous_refusal",
@@ -78,12 +83,7 @@ def refuse_foreign_draws(model, idata):
     """
     if idata is None:
         return
-    try:
-        posterior = idata["posterior"]
-    except (KeyError, TypeError):
-        raise ValueError(
-            "idata has no group 'posterior'. Pass what pm.sample returned, or leave it out."
-        ) from None
+    posterior = idata["posterior"]
     missing = [rv.name for rv in model.free_RVs if rv.name not in posterior.data_vars]
     if missing:
         raise ValueError(
@@ -92,7 +92,7 @@ def refuse_foreign_draws(model, idata):
         )
     shapes = model.eval_rv_shapes()
     for rv in model.free_RVs:
-        drawn = posterior[rv.name].transpose("chain", "draw", ...).shape[2:]
+        drawn = posterior_draws(idata, rv.name).shape[2:]
         expected = tuple(int(n) for n in shapes[rv.name])
         if drawn != expected:
             raise ValueError(
@@ -120,7 +120,7 @@ def _refuse_other_observations(model, stored):
 
 def _refuse_other_inputs(model, stored):
     for variable in model.data_vars:
-        if variable.name not in stored:
+        if variable.name not in stored or variable is mark_of(model):
             continue
         now = np.asarray(variable.get_value(borrow=True))
         then = np.asarray(stored[variable.name].values)

@@ -2,12 +2,15 @@
 
 import numpy as np
 
-from bayeskernels.evidence.data_digest import specification_or_none
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
 from bayeskernels.samplers.power_tempering import SMALLEST_SWAP_RATE
 from bayeskernels.samplers.tempered_model import read_target
-from bayeskernels.specification import GeneralizedKernelSpecification, GroupedKernelSpecification
+from bayeskernels.specification import (
+    GeneralizedKernelSpecification,
+    GroupedKernelSpecification,
+    specification_or_none,
+)
 
 __all__ = ["PowerEvidence"]
 

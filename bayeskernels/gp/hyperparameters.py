@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
+from bayeskernels.draws import posterior_draws, read_draws
 from bayeskernels.gp_specification import process_of
 from bayeskernels.kernels import numpy_function
 
@@ -46,7 +47,7 @@ class ProcessDraws:
             self._cross = _ModelFunction(model, [X, Z], kernel_graph(kernel, X, Z))
             self._diagonal = _ModelFunction(model, [X], kernel_graph(kernel, X, diag=True))
             names += [name for name in self._gram.names if name not in names]
-        self._values = _draws(idata, names)
+        self._values = _draws(read_draws(model, idata), names)
         self.n_draws = len(next(iter(self._values.values()))) if names else 1
 
     def scalars(self, draw):
@@ -120,15 +121,5 @@ def _draws(idata, names):
             f"This model has random hyperparameters ({', '.join(names)}): give the result of "
             "pm.sample, or of bk.gp.maximise_evidence, as idata."
         )
-    if hasattr(idata, "to_datatree"):
-        idata = idata.to_datatree()
-    found = {}
-    for name in names:
-        try:
-            values = idata["posterior"][name].transpose("chain", "draw", ...).values
-        except (KeyError, TypeError):
-            raise ValueError(
-                f"idata has no posterior draws of {name!r}: was it made from this model?"
-            ) from None
-        found[name] = values.reshape(-1, *values.shape[2:])
-    return found
+    found = {name: posterior_draws(idata, name) for name in names}
+    return {name: values.reshape(-1, *values.shape[2:]) for name, values in found.items()}

@@ -7,6 +7,7 @@ model, so that it would draw targets of the prior, however well the hyperparamet
 import numpy as np
 import xarray as xr
 
+from bayeskernels.draws import read_draws
 from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_count, as_new_inputs
@@ -114,7 +115,7 @@ def _hyperparameters(model, idata, draws):
     """Posterior of hyperparameters with as many draws as functions, and the numbers of these."""
     if draws is not None:
         as_count(draws, "draws")
-    tree = idata.to_datatree() if hasattr(idata, "to_datatree") else idata
+    tree = read_draws(model, idata)
     is_fixed = tree is None or not model.free_RVs
     found = xr.Dataset() if is_fixed else tree["posterior"].to_dataset()
     n_found = 1 if is_fixed else found.sizes["chain"] * found.sizes["draw"]

@@ -19,6 +19,7 @@ from arviz_stats.utils import ELPDDataLOO
 from scipy.linalg import lapack
 from scipy.stats import norm
 
+from bayeskernels.draws import read_draws
 from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.gp_specification import process_of
 
@@ -61,7 +62,7 @@ def pointwise_log_likelihood(model, idata=None, *, progressbar=True):
         values.append(
             norm.logpdf(process.posterior.dual / precision, scale=1.0 / np.sqrt(precision))
         )
-    tree = idata.to_datatree() if hasattr(idata, "to_datatree") else idata
+    tree = read_draws(model, idata)
     groups = {}
     coords = {"chain": [0], "draw": np.arange(len(values))}
     if tree is not None and model.free_RVs:

@@ -7,6 +7,7 @@ Reached as ``bk.plots.active_sets``; the numbers are from
 import numpy as np
 
 from bayeskernels import active_set_diagnostics as active_sets
+from bayeskernels.draws import read_draws
 from bayeskernels.plots.plane import scatter_classes
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, legend_below
 from bayeskernels.specification import specification_of
@@ -197,6 +198,7 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
             f"This plot needs inputs with 2 columns, the model has {found}. Use "
             "bk.plots.active_sets.inclusion."
         )
+    idata = read_draws(model, idata)
     estimates = active_sets.inclusion(idata, var_name=f"{specification.prefix}gamma")
     probability = estimates["probability"].values
     if len(probability) != len(X):

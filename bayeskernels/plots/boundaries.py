@@ -45,7 +45,9 @@ def decision_boundaries(
     """
     specification = classifier_of(model, "decision_boundaries", n_classes=2)
     grid = plane_grid(model, resolution=resolution)
-    blocks = output_blocks(specification, thin(idata, n_boundaries), grid.points, progressbar=False)
+    blocks = output_blocks(
+        specification, thin(model, idata, n_boundaries), grid.points, progressbar=False
+    )
     outputs = np.concatenate([values for _, values in blocks])
     ax = as_axes(ax, figsize=(4.6, 4.6))
     for values in outputs.T:

@@ -48,7 +48,7 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
     """
     specification = classifier_of(model, "class_map")
     grid = plane_grid(model, resolution=resolution)
-    prediction = predict(model, thin(idata, max_draws), grid.points, progressbar=False)
+    prediction = predict(model, thin(model, idata, max_draws), grid.points, progressbar=False)
     shares = prediction["probability" if "probability" in prediction else "vote"].values
     n_classes = shares.shape[1]
     colours = np.array(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from bayeskernels.draws import read_draws
 from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_text
 from bayeskernels.specification import specification_of
 
@@ -92,10 +93,13 @@ def scatter_classes(ax, specification, *, size=26, alpha=1.0):
         )
 
 
-def thin(idata, n_draws):
-    """Take at most ``n_draws`` posterior draws, evenly spaced over all chains."""
+def thin(model, idata, n_draws):
+    """Take at most ``n_draws`` posterior draws of a model, evenly spaced over all chains."""
     if n_draws < 1:
         raise ValueError(f"At least one draw is needed, got {n_draws}.")
+    idata = read_draws(model, idata)
+    if idata is None:
+        return None
     posterior = idata["posterior"].to_dataset()
     stacked = posterior.stack(sample=("chain", "draw"))
     total = stacked.sizes["sample"]

@@ -78,7 +78,7 @@ def log_posterior_sphere(
         latitude, longitude, values, cmap="viridis", shading="nearest", rasterized=True
     )
     if idata is not None:
-        w = directions(specification, thin(idata, max_draws))
+        w = directions(specification, thin(model, idata, max_draws))
         _scatter(ax, in_input_space(specification, w), label="draws")
     if truth is not None:
         latitude_star, longitude_star = _angles(np.atleast_2d(np.asarray(truth, dtype=float)))

@@ -109,7 +109,7 @@ def version_space(
             zorder=2,
         )
     if idata is not None:
-        w = in_input_space(specification, directions(specification, thin(idata, max_draws)))
+        w = in_input_space(specification, directions(specification, thin(model, idata, max_draws)))
         ax.scatter(*project(w), s=5, c=QUIET, linewidths=0, label="draws", zorder=3)
     for k, (name, w) in enumerate(marked.items()):
         color = (CLASS_COLORS[1], CLASS_COLORS[0], *SERIES_COLORS[2:])[k % 6]

@@ -63,7 +63,7 @@ def vote_map(
         )
     grid = plane_grid(model, resolution=resolution)
     mask = _as_mask(planted, len(specification.codes))
-    idata = thin(idata, max_draws)
+    idata = thin(model, idata, max_draws)
     prediction = predict(model, idata, grid.points, progressbar=False)
     vote = grid.image(prediction["vote"].values[:, 1])
     ax = as_axes(ax, figsize=(5.6, 4.8))

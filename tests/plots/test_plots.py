@@ -204,14 +204,14 @@ def test_random_kernel():
 
 
 def test_thin_takes_draws_of_all_chains(moons):
-    idata = moons[1]
-    few = thin(idata, 6)["posterior"]["w"]
+    model, idata = moons[:2]
+    few = thin(model, idata, 6)["posterior"]["w"]
     assert few.dims == ("chain", "draw", "basis")
     every = idata["posterior"]["w"].values.reshape(120, -1)
     np.testing.assert_array_equal(few.values[0], every[[0, 24, 48, 71, 95, 119]])
-    assert thin(idata, 500) is idata
+    assert thin(model, idata, 500) is idata
     with pytest.raises(ValueError, match="At least one draw"):
-        thin(idata, 0)
+        thin(model, idata, 0)
 
 
 @pytest.mark.parametrize("plot", ["vote_map", "flip_ranking"])

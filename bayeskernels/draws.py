@@ -1,0 +1,182 @@
+"""The one reader of posterior draws: what comes in, in which form, and whether it is the model's.
+
+Tools that take ``idata`` pass it through :func:`read_draws` first, and take variables out of the
+result by :func:`posterior_draws`.
+"""
+
+import numpy as np
+import xarray as xr
+
+from bayeskernels.specification import mark_of, specification_or_none
+
+__all__ = ["posterior_draws", "read_draws", "read_posterior"]
+
+
+def read_draws(model, idata):
+    """Posterior draws in the form that all tools take, if they can be the model's.
+
+    Parameters
+    ----------
+    model : pm.Model or PermutationPerceptron
+    idata : DataTree, xarray.Dataset or None
+        What ``pm.sample`` returned, its posterior alone, one chain or draw of it, or samples that
+        were stacked by ``az.extract``. Also an object with ``to_datatree``.
+
+    Returns
+    -------
+    DataTree or None
+        With the dims chain and draw in the group ``posterior``; None stays None.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ValueError
+        If there is not one draw, or the draws are those of another model, as far as variables, data
+        and the mark that models of the zoo leave in the group ``constant_data`` can tell.
+    """
+    if idata is None:
+        return None
+    tree = read_posterior(idata)
+    specification = specification_or_none(model)
+    if specification is not None and "constant_data" in tree.children:
+        _refuse_other_mark(model, specification, tree["constant_data"])
+        _refuse_other_inputs(specification, tree["constant_data"])
+    if specification is not None and "observed_data" in tree.children:
+        _refuse_other_observations(specification, tree["observed_data"])
+    fixed = set(tree["constant_data"].data_vars) if "constant_data" in tree.children else set()
+    _refuse_other_variables(model, tree["posterior"], fixed)
+    return tree
+
+
+def read_posterior(idata):
+    """Posterior draws of any model as a DataTree, with the dims chain and draw."""
+    if hasattr(idata, "bayes_point"):
+        raise TypeError(
+            "This is a Gaussian approximation without draws: give bayes_point the result itself, "
+            "and the other tools draws of it, result.sample()."
+        )
+    if not isinstance(idata, xr.DataTree | xr.Dataset) and hasattr(idata, "to_datatree"):
+        idata = idata.to_datatree()
+    if isinstance(idata, xr.DataTree):
+        if "posterior" not in idata.children and idata.data_vars:
+            idata = idata.to_dataset()
+    elif not isinstance(idata, xr.Dataset):
+        # An approximation that can be drawn from was handed over itself.
+        remedy = "draws of it, .sample(1000)" if hasattr(idata, "sample") else "that of pm.sample"
+        raise TypeError(
+            "idata must be a DataTree with posterior draws, got an object of the type "
+            f"{type(idata).__name__}: give {remedy}."
+        )
+    is_tree = isinstance(idata, xr.DataTree)
+    if is_tree and "posterior" not in idata.children:
+        found = ", ".join(idata.children) or "no group at all"
+        raise ValueError(
+            f"idata has no group 'posterior', it has {found}: give the result of pm.sample."
+        )
+    posterior = idata["posterior"].to_dataset() if is_tree else idata
+    if not is_tree or not {"chain", "draw"} <= set(posterior.dims):
+        groups = {"posterior": _with_sample_dims(posterior)}
+        if is_tree:
+            # Statistics of draws that were selected or stacked are not needed, data are.
+            kept = ("observed_data", "constant_data")
+            groups |= {name: idata[name].to_dataset() for name in kept if name in idata.children}
+        idata = xr.DataTree.from_dict(groups)
+    sizes = idata["posterior"].sizes
+    if not sizes["chain"] or not sizes["draw"]:
+        raise ValueError(
+            f"idata has {sizes['chain']} chains of {sizes['draw']} draws: at least one draw is "
+            "needed."
+        )
+    return idata
+
+
+def _with_sample_dims(posterior):
+    """A posterior with the dims chain and draw, from which one was selected or which is stacked."""
+    if "sample" in posterior.dims:
+        index = [name for name in ("sample", "chain", "draw") if name in posterior.coords]
+        posterior = posterior.drop_vars(index).rename(sample="draw")
+    for dim in ("draw", "chain"):
+        if dim not in posterior.dims:
+            posterior = posterior.drop_vars(dim, errors="ignore").expand_dims(dim)
+    return posterior
+
+
+def posterior_draws(idata, name):
+    """Draws of a variable, shape (n_chains, n_draws, ...); all of them are finite numbers."""
+    if idata is None:
+        raise ValueError(
+            "This model has random variables: idata, the result of pm.sample, is needed."
+        )
+    posterior = read_posterior(idata)["posterior"]
+    if name not in posterior.data_vars:
+        raise ValueError(
+            f"idata has no posterior draws of {name!r}: was it made by pm.sample on this model?"
+        )
+    values = posterior[name].transpose("chain", "draw", ...).values
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"Draws of {name!r} are no numbers but of the type {values.dtype}.")
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        bad = np.count_nonzero(~is_finite.reshape(*values.shape[:2], -1).all(axis=2))
+        raise ValueError(
+            f"Draws of {name!r} are not finite in {bad} of {values.shape[0] * values.shape[1]} "
+            "draws: drop these draws, or sample again."
+        )
+    return values
+
+
+def _refuse_other_mark(model, specification, stored):
+    """The mark tells kinds, links and kernels apart that have the same variables."""
+    own = mark_of(model)
+    if own is None or own.name not in stored:
+        return
+    kind, features = stored[own.name].values
+    own_kind, own_features = own.get_value()
+    if kind != own_kind:
+        raise _foreign(f"they were drawn from another kind of model than a {specification.kind}")
+    # Not to the last digit: the same factor comes out a little different on another machine.
+    if not np.isclose(features, own_features, rtol=1e-5, atol=1e-8):
+        raise _foreign("they were drawn with another kernel")
+
+
+def _refuse_other_inputs(specification, stored):
+    name, X = f"{specification.prefix}X", specification.X
+    if X is None or name not in stored:
+        return
+    then = stored[name].values
+    if then.shape != X.shape or not np.array_equal(then, X):
+        raise _foreign(f"the inputs {name} were others when they were drawn")
+
+
+def _refuse_other_observations(specification, stored):
+    name = f"{specification.prefix}y"
+    if name not in stored:
+        return
+    then = stored[name].values
+    targets = [getattr(specification, attribute, None) for attribute in ("y", "targets")]
+    labels = specification.is_positive if then.ndim == 2 else getattr(specification, "codes", None)
+    now = next((values for values in targets if values is not None), labels)
+    if then.shape != now.shape or not np.array_equal(then, now):
+        raise _foreign(f"the observations {name} were others when they were drawn")
+
+
+def _refuse_other_variables(model, posterior, fixed):
+    """Variables that are data in one model and drawn in the other, or have other dims."""
+    known = getattr(model, "named_vars", {})
+    for name in sorted(fixed & {v.name for v in getattr(model, "free_RVs", ())}):
+        raise _foreign(f"{name} was fixed in theirs, and is drawn in this model")
+    data = {v.name for v in getattr(model, "data_vars", ())}
+    for name, values in posterior.data_vars.items():
+        if name in data:
+            raise _foreign(f"{name} is fixed in this model, and was drawn in theirs")
+        if name in known and values.ndim - 2 != known[name].ndim:
+            dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
+            raise _foreign(
+                f"draws of {name} have the dims {dims}, the model's variable has "
+                f"{known[name].ndim} of them"
+            )
+
+
+def _foreign(why):
+    return ValueError(f"idata does not belong to this model: {why}.")
