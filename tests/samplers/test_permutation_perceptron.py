@@ -236,8 +236,10 @@ def test_most_used():
     assert everything["classifiers"][0] == (alpha != 0).sum(("chain", "draw", "class")).max()
     with pytest.raises(ValueError, match="n must be"):
         most_used(idata, n=0)
-    with pytest.raises(ValueError, match="no coefficients alpha"):
+    with pytest.raises(ValueError, match="no group 'posterior', it has sample_stats"):
         most_used(idata.drop_nodes("posterior"))
+    with pytest.raises(ValueError, match="no coefficients alpha"):
+        most_used(idata["posterior"].to_dataset().rename(alpha="w"))
 
 
 @pytest.mark.parametrize(
