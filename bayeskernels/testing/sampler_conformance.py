@@ -1,14 +1,16 @@
 """Conformance test of PyMC step methods: the protocol they keep, and the numbers they give."""
 
-import pickle
+import tempfile
 from dataclasses import dataclass, field
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence
+from pymc.step_methods.compound import Competence
 from pytensor.compile.mode import Mode
 
 from bayeskernels.testing.mean_comparison import MeanComparison
+from bayeskernels.testing.other_process import call_elsewhere
+from bayeskernels.testing.step_chain import StepChain, expect, first_difference
 
 __all__ = ["SamplerReport", "check_sampler"]
 
@@ -52,6 +54,7 @@ def check_sampler(
     start=None,
     move_others=None,
     parallel=True,
+    processes=False,
     exact_means=None,
     agreement=None,
     reference=None,
@@ -67,8 +70,8 @@ def check_sampler(
     ``sampling_state`` replays the same draws exactly, in the same step and in a new one; saving a
     state changes nothing; equal seeds give equal draws and others do not; ``setup_chain`` leaves
     nothing of the chain before; ``pm.sample`` gives the same draws with ``cores=1`` and
-    ``cores=2``. Checked on demand: known means (``exact_means``), and agreement with another step
-    (``reference``).
+    ``cores=2``. Checked on demand: the same draws and replays in other processes (``processes``),
+    known means (``exact_means``), and agreement with another step (``reference``).
 
     Parameters
     ----------
@@ -90,6 +93,10 @@ def check_sampler(
         part of the other steps in the exact comparisons.
     parallel : bool
         Whether to run ``pm.sample`` with one and two cores.
+    processes : bool or "empty caches"
+        Whether to make the chain, and to go on from its saved states, in another process with other
+        hashes and another layout of the memory: some seconds. With ``"empty caches"`` that one also
+        has to compile everything, and a third one follows: minutes.
     exact_means : dict of str to (callable, float), optional
         Functionals with their exact posterior means. A functional maps the posterior (a Dataset
         with the dimensions ``chain`` and ``draw``) to a DataArray with these two dimensions.
@@ -131,7 +138,7 @@ def check_sampler(
     >>> "exact means" in report.passed
     True
     """
-    chain = _Chain(step_factory, model, start, move_others, n_steps)
+    chain = StepChain(step_factory, model, start, move_others, n_steps)
     step = chain.new_step()
     report = SamplerReport(getattr(step, "name", type(step).__name__))
     checks = {
@@ -140,6 +147,9 @@ def check_sampler(
         "per-chain reset": lambda: _check_reset(chain, random_seed),
         "state replay": lambda: _check_replay(chain, random_seed),
     }
+    if processes:
+        is_cold = processes == "empty caches"
+        checks["processes"] = lambda: _check_processes(chain, random_seed, empty_caches=is_cold)
     if parallel:
         checks["cores"] = lambda: _check_cores(step_factory, model, random_seed)
     if exact_means or agreement:
@@ -151,7 +161,7 @@ def check_sampler(
                 _long_run(step_factory, **run), exact_means
             )
         if agreement:
-            _expect(reference is not None, "expected a reference step for the agreement; got none")
+            expect(reference is not None, "expected a reference step for the agreement; got none")
             checks["agreement"] = lambda: means.with_reference(
                 _long_run(step_factory, **run), _long_run(reference, **run), agreement
             )
@@ -161,89 +171,29 @@ def check_sampler(
     return report
 
 
-def _expect(condition, message):
-    if not condition:
-        raise AssertionError(message)
-
-
-class _Chain:
-    """Runs a step by hand, with all its draws and statistics on record."""
-
-    def __init__(self, step_factory, model, start, move_others, n_steps):
-        self.step_factory = step_factory
-        self.model = model
-        with model:
-            self.start = model.initial_point(random_seed=0) if start is None else start
-        self.move_others = move_others or (lambda point, k: point)
-        self.n_steps = n_steps
-
-    def new_step(self):
-        with self.model:
-            step = self.step_factory()
-        _expect(
-            isinstance(step, BlockedStep),
-            f"expected one step method (a BlockedStep); got {type(step).__name__}. "
-            "Check the parts of a compound step one by one",
-        )
-        return step
-
-    def begin(self, step, seed):
-        step.setup_chain(np.random.default_rng(seed), 0, self.n_steps)
-        return step
-
-    def run(self, step, point=None, steps=None, before_each=None):
-        """Make some steps; returns the points and the statistics."""
-        point = self.start if point is None else point
-        record = []
-        for k in range(self.n_steps) if steps is None else steps:
-            if before_each is not None:
-                before_each()
-            point, statistics = step.step(self.move_others(point, k))
-            record.append((point, statistics))
-        return record
-
-    def own(self, step):
-        return [value.name for value in step.vars]
-
-
-def _first_difference(record, other, names):
-    """Description of where two records of a chain part, or None."""
-    for k, ((point, statistics), (point_2, statistics_2)) in enumerate(
-        zip(record, other, strict=True)
-    ):
-        for name in names:
-            if not np.array_equal(point[name], point_2[name]):
-                return f"step {k} gave {name} = {point[name]} and {point_2[name]}"
-        for name, value in statistics[0].items():
-            same = np.array_equal(value, statistics_2[0][name], equal_nan=True)
-            if not same:
-                return f"step {k} gave the statistic {name} = {value} and {statistics_2[0][name]}"
-    return None
-
-
 def _check_protocol(chain, stat_prefix):
     step = chain.begin(chain.new_step(), 0)
     own = chain.own(step)
     prefix = stat_prefix
     if prefix is None:
         prefix = getattr(step, "stat_prefix", None) or getattr(step, "name", None)
-    _expect(prefix is not None, "expected the step to have a name; it has none")
+    expect(prefix is not None, "expected the step to have a name; it has none")
     declared = step.stats_dtypes_shapes
     for name, (dtype, shape) in declared.items():
-        _expect(
+        expect(
             name.startswith(prefix),
             f"expected statistics named {prefix}...; got {name!r}, which may collide with another "
             "step's",
         )
         # PyMC's trace cannot store vectors, but it does store objects, and those may be arrays.
-        _expect(
+        expect(
             dtype is object or shape == [],
             f"expected scalar statistics, or dtype object; {name} is declared with shape {shape}",
         )
     for value in step.vars:
         with chain.model:
             level = step.competence(chain.model.values_to_rvs[value], False)
-        _expect(
+        expect(
             isinstance(level, Competence), f"expected a Competence from competence(); got {level!r}"
         )
     # A few evaluations are not worth compiling for.
@@ -254,55 +204,55 @@ def _check_protocol(chain, stat_prefix):
         point = chain.move_others(point, k)
         before = {name: np.array(value) for name, value in point.items()}
         result = step.step(point)
-        _expect(
+        expect(
             isinstance(result, tuple) and len(result) == 2,
             f"expected step() to return a point and statistics; got {type(result).__name__}",
         )
         new, statistics = result
-        _expect(
+        expect(
             isinstance(statistics, list) and len(statistics) == 1,
             f"expected a list of one dict of statistics; got {statistics!r}",
         )
-        _expect(
+        expect(
             set(statistics[0]) == set(declared),
             f"expected the declared statistics {sorted(declared)}; got {sorted(statistics[0])}",
         )
         for name, value in statistics[0].items():
             if declared[name][0] is object:
                 continue
-            _expect(np.ndim(value) == 0, f"expected a scalar {name}; got {value!r}")
+            expect(np.ndim(value) == 0, f"expected a scalar {name}; got {value!r}")
             kind = np.asarray(value).dtype
-            _expect(
+            expect(
                 np.can_cast(kind, np.dtype(declared[name][0]), casting="same_kind"),
                 f"expected {name} of type {np.dtype(declared[name][0])}; got {kind}",
             )
-        _expect(
+        expect(
             set(new) == set(before),
             f"expected a point with the variables {sorted(before)}; got {sorted(new)}",
         )
         for name, value in before.items():
-            _expect(
+            expect(
                 np.array_equal(point[name], value),
                 f"expected step() to leave its argument alone; it overwrote {name} in place",
             )
             if name not in own:
-                _expect(
+                expect(
                     np.array_equal(new[name], value),
                     f"expected other variables to stay; {name} went from {value} to {new[name]}",
                 )
                 continue
             got = np.asarray(new[name])
-            _expect(
+            expect(
                 got.shape == value.shape and got.dtype.kind == value.dtype.kind,
                 f"expected {name} of shape {value.shape}, {value.dtype}; "
                 f"got {got.shape}, {got.dtype}",
             )
             has_moved[name] = has_moved[name] or not np.array_equal(got, value)
         density = logp(new)
-        _expect(np.isfinite(density), f"expected a possible point; got log-density {density}")
+        expect(np.isfinite(density), f"expected a possible point; got log-density {density}")
         point = new
     still = [name for name, moved in has_moved.items() if not moved]
-    _expect(not still, f"expected every variable to move; {still} stood still")
+    expect(not still, f"expected every variable to move; {still} stood still")
 
 
 def _check_seeds(chain, seed):
@@ -311,10 +261,10 @@ def _check_seeds(chain, seed):
     step = chain.begin(chain.new_step(), seed + 1)
     other = chain.run(step)
     names = chain.own(step)
-    difference = _first_difference(first, again, names)
-    _expect(difference is None, f"expected the same draws from the same seed; {difference}")
-    _expect(
-        _first_difference(first, other, names) is not None,
+    difference = first_difference(first, again, names)
+    expect(difference is None, f"expected the same draws from the same seed; {difference}")
+    expect(
+        first_difference(first, other, names) is not None,
         "expected other draws from another seed; all are equal: does the step use self.rng?",
     )
 
@@ -330,35 +280,54 @@ def _check_reset(chain, seed):
         if hasattr(step, "reset_tuning"):
             step.reset_tuning()
         chain.begin(step, seed)
-        difference = _first_difference(expected, chain.run(step), names)
-        _expect(
+        difference = first_difference(expected, chain.run(step), names)
+        expect(
             difference is None,
             f"expected setup_chain to forget the chain before; afterwards {difference}",
         )
 
 
 def _check_replay(chain, seed):
-    whole = chain.run(chain.begin(chain.new_step(), seed))
     step = chain.begin(chain.new_step(), seed)
     names = chain.own(step)
-    saved = []
-    watched = chain.run(step, before_each=lambda: saved.append(step.sampling_state))
-    difference = _first_difference(whole, watched, names)
-    _expect(difference is None, f"expected reading sampling_state to change nothing; {difference}")
-    for at in sorted({1, chain.n_steps // 3, chain.n_steps // 2}):
-        # A state must also survive its way to the disk.
-        state = pickle.loads(pickle.dumps(saved[at]))
-        point = whole[at - 1][0]
-        left = range(at, chain.n_steps)
-        for where, target in [("the same step", step), ("a new step", chain.new_step())]:
-            target.sampling_state = state
-            replay = chain.run(target, point, left)
-            difference = _first_difference(whole[at:], replay, names)
-            _expect(
-                difference is None,
-                f"expected {where} with the state before step {at} to replay the draws; after "
-                f"that {difference}",
-            )
+    whole = chain.run(step)
+    watched, states = chain.watch(seed)
+    difference = first_difference(whole, watched, names)
+    expect(difference is None, f"expected reading sampling_state to change nothing; {difference}")
+    for where, target in [("the same step", step), ("a new step", None)]:
+        _check_rest(whole, chain.resume(whole, states, target), names, where)
+
+
+def _check_rest(whole, rest, names, where):
+    for at, replay in rest.items():
+        difference = first_difference(whole[at:], replay, names)
+        expect(
+            difference is None,
+            f"expected {where} with the state before step {at} to replay the draws; after that "
+            f"{difference}",
+        )
+
+
+def _check_processes(chain, seed, *, empty_caches):
+    """The chain and its continuations in other processes; with empty caches in the first."""
+    names = chain.own(chain.new_step())
+    whole, states = chain.watch(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {"a process with warm caches": {"hash_seed": 2}}
+        if empty_caches:
+            cold = {"a process with empty caches": {"cache": folder}}
+            runs = cold | {"a process that follows it": {"cache": folder, "hash_seed": 2}}
+        for where, options in runs.items():
+            again, rest = call_elsewhere(_follow, chain, seed, whole, states, **options)
+            difference = first_difference(whole, again, names)
+            expect(difference is None, f"expected the same draws in {where}; {difference}")
+            _check_rest(whole, rest, names, where)
+
+
+def _follow(chain, seed, record, states):
+    # Other functions are compiled, or loaded, first than in a process that begins the chain.
+    rest = chain.resume(record, states)
+    return chain.run(chain.begin(chain.new_step(), seed)), rest
 
 
 def _sample(step_factory, *, model, **options):
@@ -391,12 +360,12 @@ def _check_cores(step_factory, model, seed):
     ]
     for name in traces[0].data_vars:
         one, two = (trace[name].values for trace in traces)
-        _expect(
+        expect(
             np.array_equal(one, two),
             f"expected the same draws with cores=1 and cores=2; {name} differs by up to "
             f"{np.abs(one - two).max():.3g}",
         )
-        _expect(
+        expect(
             not np.array_equal(one[0], one[1]) or np.ptp(one) == 0,
             f"expected different chains; both gave the same {name}",
         )

@@ -83,6 +83,21 @@ def test_good_sampler(model):
     assert "walk: 7 checks passed" in str(report)
 
 
+class HangsOnHashes(Walk):
+    """Hashes of strings are others in each process."""
+
+    def step(self, point):
+        point, statistics = super().step(point)
+        return {**point, "x": point["x"] + 1e-20 * hash("walk")}, statistics
+
+
+def test_other_processes(model):
+    options = {"model": model, "parallel": False, "processes": True, "n_steps": 10}
+    assert "processes" in check_sampler(Walk, **options).passed
+    with pytest.raises(AssertionError, match="the same draws in a process with warm caches; step"):
+        check_sampler(HangsOnHashes, **options)
+
+
 class UndeclaredStatistic(Walk):
     def step(self, point):
         point, [statistics] = super().step(point)
