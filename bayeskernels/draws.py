@@ -141,23 +141,23 @@ def _refuse_other_mark(model, specification, stored):
 
 
 def _refuse_other_inputs(specification, stored):
-    name, X = f"{specification.prefix}X", specification.X
-    if X is None or name not in stored:
+    name = f"{specification.prefix}X"
+    if specification.training is None or name not in stored:
         return
-    then = stored[name].values
-    if then.shape != X.shape or not np.array_equal(then, X):
+    known = [specification.X]
+    if not specification.conditions_on_data:
+        # New points may have been set since, for posterior predictive draws.
+        known.append(specification.training)
+    if not any(np.array_equal(stored[name].values, X) for X in known):
         raise _foreign(f"the inputs {name} were others when they were drawn")
 
 
 def _refuse_other_observations(specification, stored):
     name = f"{specification.prefix}y"
-    if name not in stored:
+    is_elsewhere = not specification.conditions_on_data and not specification.is_at_training
+    if name not in stored or is_elsewhere:
         return
-    then = stored[name].values
-    targets = [getattr(specification, attribute, None) for attribute in ("y", "targets")]
-    labels = specification.is_positive if then.ndim == 2 else getattr(specification, "codes", None)
-    now = next((values for values in targets if values is not None), labels)
-    if then.shape != now.shape or not np.array_equal(then, now):
+    if not np.array_equal(stored[name].values, specification.observed):
         raise _foreign(f"the observations {name} were others when they were drawn")
 
 

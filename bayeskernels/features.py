@@ -6,8 +6,11 @@ matrix-vector product whatever the kernel: it is quick to compile, cached on dis
 and quick to evaluate. The price is a link outside of the graph: :class:`KernelInputs`.
 """
 
+from copy import deepcopy
+
 import numpy as np
 import pytensor
+from pytensor.link.basic import Container
 from pytensor.tensor.sharedvar import TensorSharedVariable
 
 from bayeskernels.beyond_span import rest_variances
@@ -129,24 +132,61 @@ class KernelInputs(TensorSharedVariable):
     def create(cls, name, X, feature_map):
         """Make the shared inputs and their shared features."""
         like = pytensor.shared(X, name=name, shape=(None, None))
-        self = cls(type=like.type, value=X, strict=False, name=name)
-        self.feature_map = feature_map
-        self.training = X
-        self.features = pytensor.shared(
-            feature_map.factor.features,
-            name=f"{name}_features",
-            shape=(None, None),
-            borrow=True,
+        container = _LinkedContainer(like.type, [X], name=name)
+        container.feature_map, container.training = feature_map, X
+        values = feature_map.factor.features
+        container.features = _Features(
+            type=like.type, value=values, strict=False, name=f"{name}_features"
         )
-        return self
+        return cls(type=like.type, value=None, strict=None, container=container, name=name)
+
+    @property
+    def features(self):
+        """Features of the present inputs, as a shared variable."""
+        return self.container.features
 
     def set_value(self, new_value, borrow=False):
         """Set inputs and features together."""
         new_value = as_new_inputs(new_value, self.get_value(borrow=True).shape[1])
         super().set_value(new_value, borrow=borrow)
-        if np.array_equal(new_value, self.training):
+        feature_map = self.container.feature_map
+        if np.array_equal(new_value, self.container.training):
             # Soft boundaries and white noise tell training points from new ones in the same place.
-            features = self.feature_map.factor.features
+            features = feature_map.factor.features
         else:
-            features = np.ascontiguousarray(self.feature_map(new_value))
+            features = np.ascontiguousarray(feature_map(new_value))
         self.features.set_value(features, borrow=True)
+
+
+class _LinkedContainer(Container):
+    """Where inputs are kept, with what belongs to them.
+
+    PyMC copies a model by deep copies of the containers of its data, and then clones its graph.
+    Features are no data of the model, so the copy of the inputs brings features of its own, which
+    wait as the heir of the old ones until the graph is cloned.
+    """
+
+    def __deepcopy__(self, memo):
+        # PyMC copies the container alone; else the features are copied along by themselves.
+        is_alone = not memo
+        new = super().__deepcopy__(memo)
+        new.feature_map, new.training = self.feature_map, self.training
+        if not is_alone:
+            new.features = deepcopy(self.features, memo)
+            return new
+        old = self.features
+        new.features = old.heir = _Features(
+            type=old.type, value=old.get_value(borrow=True), strict=False, name=old.name
+        )
+        return new
+
+
+class _Features(TensorSharedVariable):
+    """Features of inputs that are shared; see :class:`_LinkedContainer`."""
+
+    heir = None
+
+    def clone(self, **kwargs):
+        """A variable of the same container, or of that of inputs that were just copied."""
+        heir, self.heir = self.heir, None
+        return super().clone(**kwargs) if heir is None else heir

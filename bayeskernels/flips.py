@@ -48,6 +48,7 @@ def flip_probability(model, idata, *, progressbar=True):
     """
     specification = specification_of(model)
     specification.require_two_classes("flip_probability")
+    specification.require_paired_data()
     idata = read_draws(model, idata)
     codes = specification.codes
     share = np.empty(len(codes))

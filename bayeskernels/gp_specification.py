@@ -3,50 +3,54 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytensor.tensor as pt
 
-from bayeskernels.kernels import Kernel
-from bayeskernels.specification import no_classes, specification_of
+from bayeskernels.bound_specification import BoundSpecification, specification_of
+from bayeskernels.specification import no_classes
 
 __all__ = ["GaussianProcessSpecification", "process_of", "targets_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianProcessSpecification:
+class GaussianProcessSpecification(BoundSpecification):
     """A Gaussian-process regression.
 
     Attributes
     ----------
-    kind : str
-        Name of the builder.
-    X : array of shape (n, p)
-        Training inputs, or the Gram matrix where the kernel is precomputed.
-    y : array of shape (n,)
-        Targets.
-    kernel : Kernel
-    noise : TensorVariable
-        Standard deviation of the noise: data or a random variable of the model.
-    mean : TensorVariable
-        Prior mean of the process, a scalar.
+    fixed_mean : float or None
+        Prior mean of the process; None where the model has a variable ``mean``.
     approximation : {None, "VFE", "FITC"}
         None for the exact process.
     inducing : array of shape (m, p) or None
         Inducing inputs of VFE and FITC.
     jitter : float
         What is added to the diagonal of their kernel matrix.
-    prefix : str
-        What precedes the names of variables where the model is a named or nested one.
     """
 
-    kind: str
-    X: np.ndarray = field(repr=False)
-    y: np.ndarray = field(repr=False)
-    kernel: Kernel
-    noise: object = field(repr=False)
-    mean: object = field(repr=False)
+    fixed_mean: float | None
     approximation: str | None = None
     inducing: np.ndarray | None = field(default=None, repr=False)
     jitter: float = 0.0
-    prefix: str = ""
+
+    conditions_on_data = True
+
+    @property
+    def y(self):
+        """Targets as the model has them now, shape (n,)."""
+        self.require_paired_data()
+        return np.asarray(self.observed, dtype=np.float64)
+
+    @property
+    def noise(self):
+        """Standard deviation of the noise: data or a random variable of the model."""
+        return self.variable(f"{self.prefix}noise")
+
+    @property
+    def mean(self):
+        """Prior mean of the process, a scalar graph."""
+        if self.fixed_mean is not None:
+            return pt.as_tensor(np.float64(self.fixed_mean))
+        return self.variable(f"{self.prefix}mean")
 
     def require_classes(self, what, n_classes=None):
         """Refuse, for a tool of classifiers that is called ``what``."""

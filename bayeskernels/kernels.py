@@ -6,12 +6,15 @@ A kernel is a covariance function of ``pm.gp.cov`` (sums, products and ARD inclu
 graph, which is needed when their hyperparameters are random variables.
 """
 
+from copy import copy
 from functools import cached_property
 from numbers import Real
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import graph_replace
 from scipy.spatial.distance import pdist
 
 from bayeskernels.covariance_check import check_covariance
@@ -221,6 +224,17 @@ class CovarianceKernel(Kernel):
         """Kernel values as a graph; without Z those of X with itself, white noise included."""
         return self.covariance(X) if Z is None else self.covariance(X, Z)
 
+    def with_variables(self, replacements):
+        """The same kernel with other variables, as a copy of a model has them.
+
+        Parameters
+        ----------
+        replacements : dict
+            From variables of the kernel's hyperparameters to others.
+        """
+        covariance = _with_variables(self.covariance, replacements)
+        return CovarianceKernel(covariance, self.n_features)
+
     def _gram(self, X):
         if self.is_random:
             raise TypeError("The kernel has random hyperparameters: its values differ by draw.")
@@ -265,3 +279,18 @@ class CovarianceKernel(Kernel):
     def diagonal(self, X):
         """Kernel values of each row of X with itself."""
         return self._diagonal(X)
+
+
+def _with_variables(part, replacements):
+    """A covariance function, or a part of one, in whose graphs variables are replaced."""
+    if isinstance(part, Variable):
+        part = replacements.get(part, part)
+        return graph_replace(part, replacements, strict=False)
+    if isinstance(part, list | tuple):
+        return type(part)(_with_variables(item, replacements) for item in part)
+    if not isinstance(part, pm.gp.cov.BaseCovariance):
+        return part
+    same = copy(part)
+    for name, value in vars(part).items():
+        setattr(same, name, _with_variables(value, replacements))
+    return same

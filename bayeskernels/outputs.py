@@ -84,7 +84,7 @@ def drawn_classifiers(specification, idata):
         support = posterior["support"].values
         _check_draws(alpha, (*alpha.shape[2:-1], len(support)), specification)
         kernel = specification.kernel
-        points = support if kernel.is_precomputed else specification.X[support]
+        points = support if kernel.is_precomputed else specification.training[support]
         return alpha, KernelExpansion(kernel, points)
     w = posterior_draws(idata, f"{specification.prefix}w")
     _check_draws(w, (*w.shape[2:-1], specification.rank), specification)
@@ -95,16 +95,16 @@ def _drawn_expansions(specification, idata):
     """Coefficients of all points that any draw uses, and the offset as the last one."""
     beta = posterior_draws(idata, f"{specification.prefix}beta")
     u = posterior_draws(idata, f"{specification.prefix}u")
-    if beta.shape[-1] != len(specification.X):
+    if beta.shape[-1] != len(specification.training):
         raise ValueError(
             f"idata holds coefficients of {beta.shape[-1]} points, the model has "
-            f"{len(specification.X)}: they do not belong together."
+            f"{len(specification.training)}: they do not belong together."
         )
     support = np.flatnonzero((beta != 0.0).any(axis=(0, 1)))
     kernel = specification.kernel
     if specification.family is not None:
         return np.concatenate([beta, u[..., None]], axis=-1), None
-    points = support if kernel.is_precomputed else specification.X[support]
+    points = support if kernel.is_precomputed else specification.training[support]
     w = np.concatenate([beta[..., support], u[..., None]], axis=-1)
     return w, KernelExpansion(kernel, points, offset=True)
 
@@ -115,7 +115,7 @@ def _drawn_groups(specification, idata):
     u = posterior_draws(idata, f"{specification.prefix}u")
     expected = (
         *((len(specification.kernels),) if specification.by_kernel else ()),
-        len(specification.X),
+        len(specification.training),
         *((specification.n_classes,) if specification.by_class else ()),
     )
     if beta.shape[2:] != expected:
@@ -130,7 +130,7 @@ def _drawn_groups(specification, idata):
     coordinates, parts = [], []
     for j, kernel in enumerate(specification.kernels):
         support = np.flatnonzero((beta[:, :, j] != 0.0).any(axis=(0, 1, 3)))
-        points = support if kernel.is_precomputed else specification.X[support]
+        points = support if kernel.is_precomputed else specification.training[support]
         coordinates.append(KernelExpansion(kernel, points))
         parts.append(np.moveaxis(beta[:, :, j, support], 3, 2))
     w = np.concatenate(parts, axis=-1)
@@ -201,10 +201,8 @@ def flip_rates(specification, idata):
 
 def process_precisions(specification, idata):
     """Precision g of a latent process for each draw, or the one number at which it is fixed."""
-    g = specification.precision
-    if hasattr(g, "get_value"):
-        return np.asarray(g.get_value())
-    return posterior_draws(idata, g).ravel()
+    g = specification.by_draw("g")
+    return posterior_draws(idata, g).ravel() if isinstance(g, str) else g
 
 
 def output_blocks(specification, idata, X=None, *, progressbar=True):
@@ -215,7 +213,7 @@ def output_blocks(specification, idata, X=None, *, progressbar=True):
     specification : ClassifierSpecification
     idata : DataTree
     X : array of shape (n, p), optional
-        Points; those of training by default.
+        Points; those that the model has as data by default.
     progressbar : bool
         Whether to show progress where every draw has to be evaluated by itself.
 
@@ -260,9 +258,10 @@ def outputs_with_rest(specification, idata, X=None, *, diagonal=None, progressba
     w = w.reshape(-1, *w.shape[2:])
     columns = w.reshape(-1, w.shape[-1]).T
     features = None
-    if X is None and feature_map is specification.feature_map:
+    is_training = X is None and specification.is_at_training
+    if is_training and feature_map is specification.feature_map:
         features = feature_map.factor.features
-    elif X is None and isinstance(feature_map, _WithOffset):
+    elif is_training and isinstance(feature_map, _WithOffset):
         features = feature_map.at_training()
     points = specification.X if X is None else X
     n_rows = max(1, BLOCK_BYTES // (8 * max(columns.shape)))
@@ -311,16 +310,15 @@ def _expansions_draw_by_draw(specification, idata, w, X, progressbar):
             active = np.flatnonzero(w[s, :-1])
             outputs[:, s] = w[s, -1]
             if len(active):
-                values = family.at(theta[s])(X, specification.X[active])
+                values = family.at(theta[s])(X, specification.training[active])
                 outputs[:, s] += values @ w[s, active]
     return outputs
 
 
 def noise_deviations(specification, idata):
     """Standard deviation of a regression's noise: of each draw, or the number it is fixed at."""
-    if specification.noise_data is not None:
-        return float(specification.noise_data.get_value())
-    return posterior_draws(idata, f"{specification.prefix}noise").ravel()
+    noise = specification.by_draw("noise")
+    return posterior_draws(idata, noise).ravel() if isinstance(noise, str) else float(noise)
 
 
 def _compile_outputs(specification):

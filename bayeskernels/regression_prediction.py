@@ -5,7 +5,7 @@ import xarray as xr
 
 from bayeskernels.draws import posterior_draws
 
-__all__ = ["moments_by_draw", "predict_targets"]
+__all__ = ["moments_by_draw", "outputs_by_draw", "predict_targets"]
 
 
 def moments_by_draw(specification, idata, X_new):
@@ -13,14 +13,34 @@ def moments_by_draw(specification, idata, X_new):
 
     Draws of all chains come one after the other; where nothing is random there is one.
     """
+    return specification.moments(_hyperparameters(specification, idata), X_new)
+
+
+def outputs_by_draw(specification, idata, X):
+    """The function that each draw stands for, (n, n_draws): its mean without weights in idata."""
+    name = f"{specification.prefix}w"
+    if name not in idata["posterior"]:
+        return moments_by_draw(specification, idata, X)[0]
+    w = posterior_draws(idata, name)
+    w = w.reshape(-1, w.shape[-1])
+    values = _hyperparameters(specification, idata)
+    outputs = np.empty((len(X), len(w)))
+    for s in range(len(w)):
+        at = {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
+        outputs[:, s] = specification.features_at(X, **at) @ w[s]
+    return outputs
+
+
+def _hyperparameters(specification, idata):
+    """Values of the hyperparameters, with the draws as the first axis."""
     values = {}
     for name, source in specification.needed.items():
-        if hasattr(source, "get_value"):
-            values[name] = np.asarray(source.get_value(), dtype=float)[None]
-        else:
+        if isinstance(source, str):
             draws = posterior_draws(idata, source)
             values[name] = draws.reshape(-1, *draws.shape[2:])
-    return specification.moments(values, X_new)
+        else:
+            values[name] = np.asarray(source, dtype=float)[None]
+    return values
 
 
 def predict_targets(specification, idata, X_new):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bayeskernels.bound_specification import BoundSpecification
 from bayeskernels.linear_gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.rbf_units import RBFUnits, lower_factor
 from bayeskernels.specification import no_classes
@@ -17,35 +18,28 @@ __all__ = [
     "LinearSpecification",
     "RBFSpecification",
     "RegressionSpecification",
-    "as_found_later",
 ]
 
 
-def as_found_later(variable):
-    """Where a tool finds the value of a variable: data as they are, of all else the name."""
-    return variable if hasattr(variable, "get_value") else variable.name
-
-
 @dataclass(frozen=True, kw_only=True)
-class RegressionSpecification:
-    """What all regressions have.
+class RegressionSpecification(BoundSpecification):
+    """What all regressions have."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of the builder.
-    X : array of shape (n, p) or None
-        Training inputs, None where the model has none.
-    y : array of shape (n,)
-        Targets.
-    prefix : str
-        What precedes the names of variables where the model is a named or nested one.
-    """
+    #: Names of the hyperparameters that :meth:`moments` takes.
+    hyperparameters = ()
 
-    kind: str
-    X: np.ndarray | None = field(repr=False)
-    y: np.ndarray = field(repr=False)
-    prefix: str = ""
+    conditions_on_data = True
+
+    @property
+    def y(self):
+        """Targets as the model has them now, shape (n,)."""
+        self.require_paired_data()
+        return np.asarray(self.observed, dtype=np.float64)
+
+    @property
+    def needed(self):
+        """Values that :meth:`moments` takes, by name: numbers, or names of posterior draws."""
+        return {name: self.by_draw(name) for name in self.hyperparameters}
 
     @property
     def n_classes(self):
@@ -62,11 +56,6 @@ class RegressionSpecification:
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""
         raise TypeError(f"{what} is for classifiers; a {self.kind} is a regression.")
-
-    @property
-    def needed(self):
-        """Values that :meth:`moments` takes, by name: data, or names of posterior draws."""
-        raise NotImplementedError
 
     def moments(self, values, X_new):
         """Mean and variance of the function at new points, and variance of the noise, by draw.
@@ -94,25 +83,27 @@ class LinearSpecification(RegressionSpecification):
     ----------
     basis : Basis
         The basis functions phi.
-    alpha, beta : SharedVariable or str
-        Precisions of weights and noise: the model's data, or the name of its posterior draws.
     evidence_maximum : BestPrecisions or None
         How the precisions were found, where that was by evidence.
     """
 
     basis: object = field(repr=False)
-    alpha: object = field(repr=False)
-    beta: object = field(repr=False)
     evidence_maximum: BestPrecisions | None = None
 
+    hyperparameters = ("alpha", "beta")
+
     @property
-    def needed(self):
-        """The two precisions."""
-        return {"alpha": self.alpha, "beta": self.beta}
+    def features(self):
+        """Features of the inputs as the model has them now, shape (n, M)."""
+        return self.basis.factor.features if self.is_at_training else self.basis(self.X)
+
+    def features_at(self, X, **hyperparameters):
+        """Features at inputs (n, p), which no hyperparameter changes."""
+        return self.basis(X)
 
     def moments(self, values, X_new):
         """Moments with the weights integrated out."""
-        regression = SpectralRegression(self.basis.factor.features, self.y)
+        regression = SpectralRegression(self.features, self.y)
         alpha, beta = np.broadcast_arrays(values["alpha"], values["beta"])
         return *regression.predict_function(self.basis(X_new), alpha, beta), 1.0 / beta
 
@@ -125,15 +116,15 @@ class LinearSpecification(RegressionSpecification):
         """
         alpha = self._fixed("alpha", alpha)
         beta = self._fixed("beta", beta)
-        return linear_posterior(self.basis.factor.features, self.y, alpha, beta, form=form)
+        return linear_posterior(self.features, self.y, alpha, beta, form=form)
 
     def _fixed(self, name, value):
         if value is not None:
             return value
-        source = getattr(self, name)
-        if not hasattr(source, "get_value"):
+        value = self.fixed(name)
+        if value is None:
             raise ValueError(f"{name} is random in this model: give a number, {name}=...")
-        return float(source.get_value())
+        return float(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,18 +134,13 @@ class GaussianMeanSpecification(RegressionSpecification):
     Attributes
     ----------
     prior_mean, prior_sd : float
-    sd : SharedVariable or str
-        Of an observation: the model's data, or the name of its posterior draws.
     """
 
     prior_mean: float
     prior_sd: float
-    sd: object = field(repr=False)
 
-    @property
-    def needed(self):
-        """The standard deviation of an observation."""
-        return {"sd": self.sd}
+    observed_name = "x"
+    hyperparameters = ("sd",)
 
     def moments(self, values, X_new):
         """Moments of the one mean that there is."""
@@ -172,25 +158,13 @@ class RBFSpecification(RegressionSpecification):
     ----------
     bias : bool
         Whether the hidden layer has a constant.
-    centers, log_scale, shear, alpha, beta : SharedVariable or str
-        Centres, logarithms of the diagonals of the Cholesky factors and what lies below them,
-        precisions of weights and noise: the model's data, or the names of its posterior draws.
     """
 
     bias: bool
-    centers: object = field(repr=False)
-    log_scale: object = field(repr=False)
-    shear: object = field(repr=False)
-    alpha: object = field(repr=False)
-    beta: object = field(repr=False)
 
-    @property
-    def needed(self):
-        """All that the output layer depends on."""
-        names = ("centers", "log_scale", "shear", "alpha", "beta")
-        return {name: getattr(self, name) for name in names}
+    hyperparameters = ("centers", "log_scale", "shear", "alpha", "beta")
 
-    def features(self, centers, log_scale, shear, X):
+    def features_at(self, X, centers, log_scale, shear, **others):
         """Hidden layer at inputs (n, p)."""
         m, p = centers.shape
         factors = np.broadcast_to(lower_factor(log_scale, shear), (m, p, p))
@@ -201,12 +175,10 @@ class RBFSpecification(RegressionSpecification):
         """Moments with the output layer integrated out."""
         n_draws = max(len(v) for v in values.values())
         mean, variance = np.empty((2, len(X_new), n_draws))
+        inputs, y = self.X, self.y
         for s in range(n_draws):
             at = {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
-            hidden = [
-                self.features(at["centers"], at["log_scale"], at["shear"], X)
-                for X in (self.X, X_new)
-            ]
-            posterior = linear_posterior(hidden[0], self.y, at["alpha"], at["beta"])
+            hidden = [self.features_at(X, **at) for X in (inputs, X_new)]
+            posterior = linear_posterior(hidden[0], y, at["alpha"], at["beta"])
             mean[:, s], variance[:, s] = posterior.predict_function(hidden[1])
         return mean, variance, 1.0 / values["beta"]

@@ -4,12 +4,24 @@ A builder attaches a :class:`ModelSpecification` to the ``pm.Model`` it returns;
 plots and diagnostics read it from there, so that people pass around nothing but the model.
 """
 
-import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.math import Dot
 
+from bayeskernels.bound_specification import (
+    MARK,
+    BoundSpecification,
+    attach_specification,
+    mark_of,
+    refuse_second_specification,
+    specification_of,
+    specification_or_none,
+)
 from bayeskernels.features import FeatureMap
 from bayeskernels.inputs import Classes
 from bayeskernels.kernel_family import KernelFamily
@@ -32,40 +44,18 @@ __all__ = [
     "specification_or_none",
 ]
 
-_ATTRIBUTE = "bayeskernels_specification"
-
-#: Name of the data variable by which draws of a model are known again.
-MARK = "zoo_model__"
-
-#: Number of training points whose coordinates are in the mark.
-MARKED = 64
-
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSpecification:
-    """What all models of the zoo have.
+class ModelSpecification(BoundSpecification):
+    """What all classifiers have, and regressions of the same family of models.
 
     Attributes
     ----------
-    kind : str
-        Name of the builder.
     class_names : array of shape (n_classes,)
         Labels; of two, the second is the positive class.
-    codes : array of int, shape (m,)
-        Training labels as numbers of classes.
-    X : array of shape (m, p)
-        Training inputs, or the Gram matrix where the kernel is precomputed.
-    kernel : Kernel
-    prefix : str
-        What precedes the names of variables where the model is a named or nested one.
     """
 
-    kind: str
     class_names: np.ndarray
-    codes: np.ndarray = field(repr=False)
-    X: np.ndarray = field(repr=False)
-    kernel: Kernel
-    prefix: str = ""
 
     @property
     def n_classes(self):
@@ -84,13 +74,59 @@ class ModelSpecification:
             )
 
     @property
+    def codes(self):
+        """Labels as the model has them now, as numbers of classes: shape (m,)."""
+        labels = self.observed
+        if self.n_classes == 0:
+            return np.zeros(0, dtype=np.int64)
+        if labels.ndim == 2:
+            # A column for each class, which tells it from the rest.
+            is_label = np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()
+            labels = labels.argmax(axis=1)
+        else:
+            is_label = np.isin(labels, np.arange(self.n_classes)).all()
+        if not is_label:
+            raise ValueError(
+                f"{self.prefix}y_data must hold numbers of classes, 0 to {self.n_classes - 1} "
+                "(with a column for each class: a single 1 in each row), in the order of the "
+                f"model's coordinate class: {self.class_names.tolist()}."
+            )
+        return labels.astype(np.int64)
+
+    @property
     def is_positive(self):
-        """Training labels by direction, see :attr:`bayeskernels.inputs.Classes.is_positive`."""
+        """Labels by direction, see :attr:`bayeskernels.inputs.Classes.is_positive`."""
         return Classes(self.codes, self.class_names).is_positive
 
 
+class _WithGraphs:
+    """Graphs of the model's variables, for kernels that differ from draw to draw."""
+
+    @property
+    def outputs(self):
+        """Outputs f, where they have no independent rest: what the labels depend on."""
+        return self.without_observed(self.model[f"{self.prefix}y"].owner.inputs[2])
+
+    @property
+    def features(self):
+        """Coordinates of the inputs, (n, r): the matrix that is multiplied by the direction."""
+        products = (v for v in ancestors([self.outputs]) if v.owner is not None)
+        return next(v for v in products if isinstance(v.owner.op, Dot)).owner.inputs[0]
+
+    @property
+    def rest(self):
+        """Variances k(x, x) - |phi(x)|^2 beyond the span; None where the kernel is fixed.
+
+        See :mod:`bayeskernels.beyond_span`.
+        """
+        if self.feature_map is not None or isinstance(self.model, Mapping):
+            return None
+        diagonal = self.kernel.covariance(self.model[f"{self.prefix}X"], diag=True)
+        return pt.maximum(diagonal - pt.sum(pt.sqr(self.features), axis=1), 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ClassifierSpecification(ModelSpecification):
+class ClassifierSpecification(_WithGraphs, ModelSpecification):
     """A classifier that is linear in the direction ``w``, or in one direction for each class.
 
     More than two classes are told apart one against the rest.
@@ -99,31 +135,23 @@ class ClassifierSpecification(ModelSpecification):
     ----------
     feature_map : FeatureMap or None
         None where the kernel has random hyperparameters.
-    outputs : TensorVariable or None
-        Outputs f as a graph of the model's variables; None where there is no PyMC model.
-    rest : TensorVariable or None
-        Where the kernel is random, the variance k(x, x) - |phi(x)|^2 beyond the span as such a
-        graph (:mod:`bayeskernels.beyond_span`).
-    noise_data : SharedVariable, float or None
-        The model's data ``noise`` where the flip rates are fixed, a number where they cannot be
-        set; None where they are random.
+    flip_rate : float or None
+        The flip rate where it cannot be set; None where the model has a variable ``noise``.
     softness : float or None
         The lambda of soft boundaries; None where it is random.
     """
 
     feature_map: FeatureMap | None = field(repr=False)
-    outputs: object = field(repr=False)
-    rest: object = field(default=None, repr=False)
-    noise_data: object = field(repr=False)
+    flip_rate: float | None = None
     softness: float | None = 0.0
 
     @property
     def noise(self):
         """Flip rates of the two classes as they are set now; None where the posterior has them."""
-        if self.noise_data is None:
+        value = self.fixed("noise") if self.flip_rate is None else self.flip_rate
+        if value is None:
             return None
-        value = self.noise_data
-        rates = np.broadcast_to(value.get_value() if hasattr(value, "get_value") else value, 2)
+        rates = np.broadcast_to(value, 2)
         return float(rates[0]), float(rates[1])
 
     def require_two_classes(self, what):
@@ -137,7 +165,7 @@ class ClassifierSpecification(ModelSpecification):
     @property
     def rank(self):
         """Number of coordinates of the direction."""
-        return len(self.X) if self.feature_map is None else self.feature_map.rank
+        return len(self.training) if self.feature_map is None else self.feature_map.rank
 
     @property
     def discarded_trace(self):
@@ -173,21 +201,22 @@ class GeneralizedKernelSpecification(SmoothSpecification):
         Parameters of the Beta prior of the share of active points.
     link : {"probit", "logistic", "identity"}
         How observations depend on the predictor; a regression (identity) has no classes.
-    targets : array of shape (m,) or None
-        Observations of a regression.
-    noise_data : SharedVariable or None
-        The model's data ``noise`` where the noise of a regression is fixed.
-    family : KernelFamily or None
-        The kernel as a function of its random hyperparameters, where it has any.
     """
 
     max_active: int
     is_sparse: bool
     inclusion: tuple[float, float]
     link: str = "probit"
-    targets: np.ndarray | None = field(default=None, repr=False)
-    noise_data: object = field(default=None, repr=False)
-    family: KernelFamily | None = field(default=None, repr=False)
+
+    @property
+    def targets(self):
+        """Observations of a regression as the model has them now."""
+        return np.asarray(self.observed, dtype=np.float64)
+
+    @cached_property
+    def family(self):
+        """The kernel as a function of its random hyperparameters, None where it has none."""
+        return KernelFamily(self.kernel, self.model) if self.kernel.is_random else None
 
     #: Coordinates are kernel values with active points, which differ from draw to draw.
     feature_map = None
@@ -226,38 +255,28 @@ class GroupedKernelSpecification(SmoothSpecification):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatentClassifierSpecification(SmoothSpecification):
+class LatentClassifierSpecification(_WithGraphs, SmoothSpecification):
     """A classifier of two classes with a smooth link: f(x) = u + <w, phi(x)>, w and u Gaussian.
 
     Attributes
     ----------
     feature_map : FeatureMap or None
         None where the kernel has random hyperparameters.
-    outputs : TensorVariable
-        Outputs f as a graph of the model's variables.
-    rest : TensorVariable or None
-        Where the kernel is random, the variance k(x, x) - |phi(x)|^2 beyond the span as such a
-        graph (:mod:`bayeskernels.beyond_span`).
     link : {"probit", "hinge"}
         From outputs to the probability of the positive class; ``hinge`` is the complete form.
-    precision : SharedVariable or str
-        The precision g of the process, by which that variance is divided: the model's data, or the
-        name of its posterior draws.
     is_fitc : bool
-        Whether that variance is a part of the likelihood as well.
+        Whether the variance k(x, x) - |phi(x)|^2 beyond the span, divided by the precision g, is a
+        part of the likelihood as well.
     """
 
     feature_map: FeatureMap | None = field(repr=False)
-    outputs: object = field(repr=False)
-    rest: object = field(default=None, repr=False)
     link: str
-    precision: object = field(repr=False)
     is_fitc: bool = False
 
     @property
     def rank(self):
         """Number of coordinates of w."""
-        return len(self.X) if self.feature_map is None else self.feature_map.rank
+        return len(self.training) if self.feature_map is None else self.feature_map.rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,62 +303,3 @@ def no_classes(what, kind):
         f"{what} is for classifiers; this {kind} is a regression. bk.predict gives the mean and "
         "the standard deviation of new targets, bk.plots.regression_band shows them."
     )
-
-
-def refuse_second_specification(model):
-    """Raise if a model already holds a classifier: before a builder adds anything to it."""
-    if hasattr(model, _ATTRIBUTE):
-        raise ValueError(
-            "The model in context already holds a model of the zoo. Build each in a model of its "
-            "own."
-        )
-
-
-def attach_specification(model, specification):
-    """Attach a specification to a model that has none yet, and a mark that its draws will have.
-
-    The mark is a data variable, which ``pm.sample`` stores with the draws: a number for the kind of
-    model and one for its kernel. Its name ends like that of a transformed variable, so that graphs
-    of the model do not show it.
-    """
-    refuse_second_specification(model)
-    setattr(model, _ATTRIBUTE, specification)
-    name = "/".join([specification.kind, getattr(specification, "link", "")])
-    with model:
-        pm.Data(MARK, [float(zlib.crc32(name.encode())), _fingerprint(specification)])
-
-
-def mark_of(model):
-    """The data variable by which draws of a model are known again; None where there is none."""
-    specification = specification_or_none(model)
-    return getattr(model, "named_vars", {}).get(f"{getattr(specification, 'prefix', '')}{MARK}")
-
-
-def _fingerprint(specification):
-    """A number that depends on all coordinates, or kernel values, of some training points."""
-    features = getattr(specification, "feature_map", None) or getattr(specification, "basis", None)
-    kernel = getattr(specification, "kernel", None)
-    if features is not None:
-        values = features.factor.features[:MARKED]
-    elif kernel is not None and not kernel.is_random:
-        some = specification.X[:MARKED]
-        values = kernel(some, np.arange(len(some)) if kernel.is_precomputed else some)
-    else:
-        return 0.0
-    rows, columns = (np.cos(np.arange(1.0, n + 1.0)) for n in values.shape)
-    return float(rows @ values @ columns)
-
-
-def specification_of(model):
-    """Specification of a model that a builder of this package has made."""
-    try:
-        return getattr(model, _ATTRIBUTE)
-    except AttributeError:
-        raise TypeError(
-            "This works on models made by bayeskernels.models; the given one was made otherwise."
-        ) from None
-
-
-def specification_or_none(model):
-    """Specification of a model of this package, None of others."""
-    return getattr(model, _ATTRIBUTE, None)

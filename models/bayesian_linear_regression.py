@@ -6,7 +6,7 @@ from bayeskernels.basis import as_basis
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.linear_gaussian import maximise_evidence
 from bayeskernels.models.linear_model import add_features, add_linear_targets, check_precision
-from bayeskernels.regression_specification import LinearSpecification, as_found_later
+from bayeskernels.regression_specification import LinearSpecification
 from bayeskernels.specification import attach_specification, refuse_second_specification
 
 __all__ = ["bayesian_linear_regression"]
@@ -94,14 +94,11 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
         features = add_features(model, X, columns, basis)
         alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
         attach_specification(
-            model,
             LinearSpecification(
+                model=model,
                 kind="bayesian_linear_regression",
-                X=X,
-                y=y,
+                training=X,
                 basis=basis,
-                alpha=as_found_later(alpha),
-                beta=as_found_later(beta),
                 evidence_maximum=found,
                 prefix=model.name_for("w")[:-1],
             ),

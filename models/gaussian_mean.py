@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from bayeskernels.inputs import as_floats, as_targets
 from bayeskernels.models.precisions import add_precision
-from bayeskernels.regression_specification import GaussianMeanSpecification, as_found_later
+from bayeskernels.regression_specification import GaussianMeanSpecification
 from bayeskernels.specification import attach_specification, refuse_second_specification
 
 __all__ = ["gaussian_mean", "mean_evolution"]
@@ -66,14 +66,12 @@ def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
         observed = pm.Data("x_data", x, dims="obs")
         pm.Normal("x", mu, sd, observed=observed, dims="obs")
         attach_specification(
-            model,
             GaussianMeanSpecification(
+                model=model,
                 kind="gaussian_mean",
-                X=None,
-                y=x,
+                training=None,
                 prior_mean=float(prior_mean),
                 prior_sd=float(prior_sd),
-                sd=as_found_later(sd),
                 prefix=model.name_for("mu")[:-2],
             ),
         )

@@ -17,7 +17,6 @@ from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
 from bayeskernels.inputs import as_inputs
 from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernel_columns import ActiveGram, KernelColumns
-from bayeskernels.kernel_family import KernelFamily
 from bayeskernels.kernels import as_kernel, check_bias, read_inputs
 from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
@@ -225,9 +224,7 @@ def build_generalized_kernel_model(
         else:
             gamma = pm.Data("gamma", np.ones(n, dtype=np.int64), dims="obs")
         active = pt.nonzero(gamma)[0]
-        family = None
         if kernel.is_random:
-            family = KernelFamily(kernel, model)
             # A constant: of a shared array PyMC would suspect that it had been set anew.
             support = pt.constant(X, name="X_train")[active]
             active_gram, cross = kernel.graph(support), kernel.graph(inputs, support)
@@ -238,16 +235,15 @@ def build_generalized_kernel_model(
         beta = SilvermanG("beta", gamma, g, active_gram=active_gram, shape=(n,), dims="obs")
         observations.add(u + pt.dot(cross, beta[active]))
         attach_specification(
-            model,
             GeneralizedKernelSpecification(
+                model=model,
                 kind=kind,
-                X=X,
+                training=X,
                 kernel=kernel,
                 max_active=max_active,
                 is_sparse=sparse,
                 inclusion=inclusion,
                 prefix=model.name_for("u")[:-1],
-                family=family,
                 **observations.specification,
             ),
         )

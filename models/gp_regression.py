@@ -159,6 +159,7 @@ def gp_regression(
         if is_default:
             kernel = CovarianceKernel(_default_covariance(X, spread, ard), X.shape[1])
         noise = add_precision("noise", noise, (spread,), pm.HalfNormal)
+        fixed_mean = None if hasattr(mean, "owner") else float(mean)
         mean = _add_mean(mean)
         observed = pm.Data("y_data", y)
         jitter = JITTER * spread**2
@@ -170,14 +171,12 @@ def gp_regression(
             )
             process.marginal_likelihood("y", inputs, inducing, observed, noise, jitter=jitter)
         attach_specification(
-            model,
             GaussianProcessSpecification(
+                model=model,
                 kind="gp_regression",
-                X=X,
-                y=y,
+                training=X,
                 kernel=kernel,
-                noise=noise,
-                mean=mean,
+                fixed_mean=fixed_mean,
                 approximation=approximation,
                 inducing=inducing,
                 jitter=jitter,

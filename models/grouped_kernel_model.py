@@ -140,12 +140,11 @@ def build_grouped_kernel_model(
         label = ProbitClass if by_class else ProbitLabel
         label("y", f, observed=labels, dims="obs")
         attach_specification(
-            model,
             GroupedKernelSpecification(
+                model=model,
                 kind=kind,
                 class_names=classes.names,
-                codes=classes.codes,
-                X=X,
+                training=X,
                 kernel=KernelSum(kernels) if q > 1 else kernels[0],
                 kernels=tuple(kernels),
                 by_kernel=by_kernel,

@@ -14,9 +14,10 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.sharedvalue import SharedVariable
+from pymc.initial_point import make_initial_point_fn
 from pytensor.graph.traversal import ancestors
 
+from bayeskernels.bound_specification import present_value
 from bayeskernels.distributions import LabelNoise, UniformSphere
 from bayeskernels.features import FeatureMap, KernelInputs
 from bayeskernels.kernel_check import refuse_indefinite_kernel
@@ -26,10 +27,11 @@ from bayeskernels.specification import (
     ClassifierSpecification,
     attach_specification,
     refuse_second_specification,
+    specification_of,
 )
 from bayeskernels.version_space import find_consistent_direction
 
-__all__ = ["build_kernel_classifier", "random_features", "random_rest", "register_inputs"]
+__all__ = ["build_kernel_classifier", "random_features", "register_inputs"]
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +55,8 @@ def build_kernel_classifier(
     kernel : Kernel
     add_rates : callable
         Called within the model; returns the flip rates of the two classes as tensors or numbers,
-        the same as a pair of floats where both are fixed (else None), and the data that hold them.
+        the same as a pair of floats where both are fixed (else None), and the number that both are
+        where the model has no variable ``noise`` (else None).
     rank : int or None
     factorization : {"cholesky", "eigen"}
     softness : float or callable
@@ -78,16 +81,15 @@ def build_kernel_classifier(
         feature_map = FeatureMap(kernel, X, rank=rank, method=factorization, softness=softness)
     with model:
         model.add_coord("class", classes.names)
-        rates, fixed, noise_data = add_rates()
+        rates, fixed, flip_rate = add_rates()
         if is_random:
             if callable(softness):
                 softness = softness()
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
             features = random_features(kernel, inputs, X, softness)
-            rest = random_rest(kernel, inputs, features)
         else:
             inputs = register_inputs(model, X, columns, feature_map)
-            features, rest = inputs.features, None
+            features = inputs.features
             if rank is not None:
                 _log_discarded(feature_map)
         # Lengths and labels are symbolic: what PyTensor compiles is then cached for all data sets.
@@ -95,32 +97,29 @@ def build_kernel_classifier(
         n_coordinates = len(X) if feature_map is None else feature_map.rank
         model.add_coord("basis", length=pytensor.shared(n_coordinates, name="n_coordinates"))
         is_positive = classes.is_positive
-        start = None  # a draw from the prior
         is_zero = [isinstance(q, float) and q == 0.0 for q in fixed or rates]
+        start = _Start(is_zero, remedy)
         if any(is_zero):
             now = _present_value(model, features)
-            start = _start_without_errors(now, is_positive, is_zero, remedy, classes.names)
+            start.find(now, is_positive, is_zero, classes.names)
         several = is_positive.ndim == 2
-        w = UniformSphere("w", dims=("class", "basis") if several else "basis", initval=start)
+        w = UniformSphere("w", dims=("class", "basis") if several else "basis")
+        w.tag.start = start
         f = pt.dot(features, w.T if several else w)
         observed = pm.Data("y_data", is_positive.astype(np.int64))
         LabelNoise("y", f, *rates, observed=observed, dims=("obs", "class") if several else "obs")
-        attach_specification(
-            model,
-            ClassifierSpecification(
-                kind=kind,
-                class_names=classes.names,
-                codes=classes.codes,
-                X=X,
-                kernel=kernel,
-                feature_map=feature_map,
-                outputs=f,
-                rest=rest,
-                noise_data=noise_data,
-                softness=softness if isinstance(softness, float) else None,
-                prefix=model.name_for("w")[:-1],
-            ),
+        start.specification = ClassifierSpecification(
+            model=model,
+            kind=kind,
+            class_names=classes.names,
+            training=X,
+            kernel=kernel,
+            feature_map=feature_map,
+            flip_rate=flip_rate,
+            softness=softness if isinstance(softness, float) else None,
+            prefix=model.name_for("w")[:-1],
         )
+        attach_specification(start.specification)
     return model
 
 
@@ -156,12 +155,6 @@ def random_features(kernel, inputs, X, softness):
     return pt.linalg.solve_triangular(factor, cross.T, lower=True).T
 
 
-def random_rest(kernel, inputs, features):
-    """Variances that the coordinates of inputs leave under random hyperparameters, as a graph."""
-    diagonal = kernel.covariance(inputs, diag=True)
-    return pt.maximum(diagonal - pt.sum(pt.sqr(features), axis=1), 0.0)
-
-
 def _log_discarded(feature_map):
     discarded = feature_map.factor.discarded
     _log.log(
@@ -172,13 +165,66 @@ def _log_discarded(feature_map):
     )
 
 
-def _present_value(model, features):
+def _present_value(model, features, overrides=None):
     """Features at the start of the chains."""
-    if isinstance(features, SharedVariable):
-        return features.get_value(borrow=True)
     [graph] = model.replace_rvs_by_values([features])
-    point = model.initial_point()
+    if not set(model.value_vars) & set(ancestors([graph])):
+        return present_value(graph)
+    point = make_initial_point_fn(model=model, overrides=overrides)(None)
     return graph.eval({v: point[v.name] for v in model.value_vars if v in ancestors([graph])})
+
+
+class _Start:
+    """Where chains start: anywhere, or where no error is made if none is allowed.
+
+    It is found for the labels and inputs that a model has when it is asked for its initial point.
+
+    Parameters
+    ----------
+    is_zero : list of bool
+        Whether the flip rates of the two classes are zero, where they are not both fixed.
+    remedy : str
+        What to do where no classifier makes no error, for the message.
+
+    Attributes
+    ----------
+    specification : ClassifierSpecification
+        Of the model that was built; of a copy, the one in context counts.
+    """
+
+    def __init__(self, is_zero, remedy):
+        self.is_zero, self.remedy = is_zero, remedy
+        self.specification = None
+        self._last = None
+
+    def __call__(self, name):
+        """Direction, or one for each class; None for a draw from the prior."""
+        specification = self._specification_now(name)
+        noise = specification.noise
+        is_zero = self.is_zero if noise is None else [q == 0.0 for q in noise]
+        if not any(is_zero):
+            return None
+        specification.require_paired_data()
+        model = specification.model
+        # Features do not depend on w: any value saves PyMC from asking here again.
+        anywhere = {model[name]: np.ones(model[name].shape.eval())}
+        features = _present_value(model, specification.features, anywhere)
+        is_positive, names = specification.is_positive, specification.class_names
+        return self.find(features, is_positive, is_zero, names)
+
+    def find(self, features, is_positive, is_zero, class_names):
+        """The same for given features and labels."""
+        key = features, is_positive, is_zero
+        if self._last is None or not all(map(np.array_equal, key, self._last[0])):
+            found = _start_without_errors(features, is_positive, is_zero, self.remedy, class_names)
+            self._last = key, found
+        return self._last[1]
+
+    def _specification_now(self, name):
+        model = pm.Model.get_context(error_if_none=False)
+        variable = None if model is None else model.named_vars.get(name)
+        is_copy = variable is not None and getattr(variable.tag, "start", None) is self
+        return specification_of(model) if is_copy else self.specification
 
 
 def _start_without_errors(features, is_positive, is_zero, remedy, class_names=None):

@@ -84,8 +84,7 @@ def label_noise_classifier(
 
     def add_rates():
         rates, fixed = _flip_rates(noise)
-        name = pm.modelcontext(None).name_for("noise")
-        return rates, fixed, None if fixed is None else pm.modelcontext(None)[name]
+        return rates, fixed, None
 
     return build_kernel_classifier(
         "label_noise_classifier",

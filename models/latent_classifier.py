@@ -22,11 +22,9 @@ from bayeskernels.kernels import read_inputs
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
 from bayeskernels.models.kernel_classifier import (
     random_features,
-    random_rest,
     register_inputs,
 )
 from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
-from bayeskernels.regression_specification import as_found_later
 from bayeskernels.specification import (
     LatentClassifierSpecification,
     attach_specification,
@@ -61,7 +59,7 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
     check_precision("eta", eta)
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
-    feature_map, beyond = None, None
+    feature_map = None
     if kernel.is_random:
         refuse_indefinite_kernel(kernel, X)
     else:
@@ -72,7 +70,6 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         if kernel.is_random:
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
             features = random_features(kernel, inputs, X, 0.0)
-            beyond = random_rest(kernel, inputs, features)
         elif inducing is None:
             features = register_inputs(model, X, columns, feature_map).features
         else:
@@ -91,18 +88,14 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         observed = pm.Data("y_data", classes.codes)
         add_labels(f if inducing is None else f / pt.sqrt(1.0 + rest / g), observed)
         attach_specification(
-            model,
             LatentClassifierSpecification(
+                model=model,
                 kind=kind,
                 class_names=classes.names,
-                codes=classes.codes,
-                X=X,
+                training=X,
                 kernel=kernel,
                 feature_map=feature_map,
-                outputs=f,
-                rest=beyond,
                 link=link,
-                precision=as_found_later(g),
                 is_fitc=inducing is not None,
                 prefix=model.name_for("u")[:-1],
             ),

@@ -77,12 +77,11 @@ def logistic_regression(X, y, *, alpha=None, basis=None):
         observed = pm.Data("y_data", classes.codes)
         pm.Bernoulli("y", logit_p=pt.dot(features, w), observed=observed, dims="obs")
         attach_specification(
-            model,
             LogisticSpecification(
+                model=model,
                 kind="logistic_regression",
                 class_names=classes.names,
-                codes=classes.codes,
-                X=X,
+                training=X,
                 kernel=basis.kernel,
                 feature_map=basis,
                 prefix=model.name_for("w")[:-1],

@@ -68,7 +68,6 @@ class Labels:
         """What the specification of the model has to know."""
         return {
             "class_names": self.classes.names,
-            "codes": self.classes.codes,
             "link": self.link,
         }
 
@@ -106,7 +105,6 @@ class Targets:
             noise = NoiseScale("noise", self.spread)
         else:
             noise = add_precision("noise", self.noise, None, None)
-        self.noise_data = noise if hasattr(noise, "get_value") else None
         observed = pm.Data("y_data", self.values)
         pm.Normal("y", f, noise, observed=observed, dims="obs")
 
@@ -115,8 +113,5 @@ class Targets:
         """What the specification of the model has to know."""
         return {
             "class_names": np.array([]),
-            "codes": np.zeros(0, dtype=np.int64),
             "link": self.link,
-            "targets": self.values,
-            "noise_data": self.noise_data,
         }

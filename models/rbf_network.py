@@ -10,7 +10,7 @@ from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.models.linear_model import add_linear_targets, check_precision
 from bayeskernels.rbf_fitting import check_adaptation
 from bayeskernels.rbf_units import as_units
-from bayeskernels.regression_specification import RBFSpecification, as_found_later
+from bayeskernels.regression_specification import RBFSpecification
 from bayeskernels.specification import attach_specification, refuse_second_specification
 
 __all__ = ["rbf_network"]
@@ -129,17 +129,11 @@ def rbf_network(
         features = _hidden(inputs, centers, log_scale, shear, p, bias)
         alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
         attach_specification(
-            model,
             RBFSpecification(
+                model=model,
                 kind="rbf_network",
-                X=X,
-                y=y,
+                training=X,
                 bias=bool(bias),
-                centers=as_found_later(centers),
-                log_scale=as_found_later(log_scale),
-                shear=as_found_later(shear),
-                alpha=as_found_later(alpha),
-                beta=as_found_later(beta),
                 prefix=model.name_for("w")[:-1],
             ),
         )
@@ -161,7 +155,8 @@ def _unknown(name, start, sd, is_random, dims):
     """A variable around its start, or data."""
     if not is_random:
         return pm.Data(name, start, dims=dims)
-    return pm.Normal(name, start, sd, dims=dims, initval=start)
+    # Chains start at the mean, as PyMC has it.
+    return pm.Normal(name, start, sd, dims=dims)
 
 
 def _hidden(inputs, centers, log_scale, shear, p, bias):

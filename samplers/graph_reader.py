@@ -1,11 +1,11 @@
 """Values of a model's graphs at a point, for step methods."""
 
-import pytensor
+from functools import partial
+
 from pymc.pytensorf import compile as compile_graph
-from pytensor.compile.mode import Mode
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
+
+from bayeskernels.bound_specification import present_value
 
 __all__ = ["GraphReader"]
 
@@ -30,17 +30,11 @@ class GraphReader:
 
     def __call__(self, graph):
         """Function of a point, with the names of the variables it needs as ``names``."""
-        if isinstance(graph, Constant):
-            return _PointFunction((), lambda: graph.data)
-        if isinstance(graph, SharedVariable):
-            return _PointFunction((), lambda: graph.get_value(borrow=True))
         [on_values] = self.model.replace_rvs_by_values([graph])
         used = set(ancestors([on_values]))
         inputs = [value for value in self.model.value_vars if value in used]
         if not inputs:
-            # Evaluated once, e.g. labels cast to another type: not worth compiling.
-            mode = Mode(linker="py", optimizer=None)
-            return _PointFunction((), pytensor.function([], on_values, mode=mode))
+            return _PointFunction((), partial(present_value, on_values))
         function = compile_graph(inputs, on_values, **self.compile_kwargs)
         return _PointFunction(tuple(value.name for value in inputs), function)
 

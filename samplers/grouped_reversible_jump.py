@@ -163,7 +163,12 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         self.by_kernel, self.by_class = specification.by_kernel, specification.by_class
         self._read_model(model, specification, compile_kwargs)
         options = {"proposals": proposals, "windows": windows, "width": width}
-        self._make_sampler(specification, birth, death, options)
+        options["moves"] = move_probabilities(
+            len(specification.training), specification.max_active, birth, death
+        )
+        self._specification, self._options = specification, options
+        self._observed = None
+        self._read_data()
         self._forget()
 
     def _read_model(self, model, specification, compile_kwargs):
@@ -186,8 +191,18 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
                     f"GroupedReversibleJump moves {variable.name} too: pass it in vars."
                 )
 
-    def _make_sampler(self, specification, birth, death, options):
-        X, kernels = specification.X, specification.kernels
+    def _read_data(self):
+        """Make the sampler of the data as they are now, unless there is one."""
+        specification = self._specification
+        specification.require_training_inputs("GroupedReversibleJump")
+        specification.require_paired_data()
+        observed = specification.codes
+        if self._observed is None or not np.array_equal(observed, self._observed):
+            self._observed = observed
+            self._make_sampler(specification, self._options)
+
+    def _make_sampler(self, specification, options):
+        X, kernels = specification.training, specification.kernels
         n, q = len(X), len(kernels)
         if 8 * n * n * q <= MAX_GRAM_BYTES or kernels[0].is_precomputed:
             grams = np.stack([kernel.gram(X) for kernel in kernels], axis=1)
@@ -202,14 +217,13 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         self.sampler = GroupedSampler(
             columns,
             diagonal,
-            specification.codes,
+            self._observed,
             specification.n_classes,
             specification.max_active,
             g_prior=self._priors.get("g"),
             eta_prior=self._priors.get("eta"),
             kernel_off=specification.kernel_off,
             set_prior=specification.inclusion,
-            moves=move_probabilities(n, specification.max_active, birth, death),
             is_sparse=specification.is_sparse,
             **options,
         )
@@ -221,6 +235,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
     def setup_chain(self, rng, tune, draws):
         """Start a chain: nothing of the chain before may leak into it."""
         super().setup_chain(rng, tune, draws)
+        self._read_data()
         self._forget()
 
     @property

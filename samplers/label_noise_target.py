@@ -56,11 +56,13 @@ class LabelNoiseTarget:
             )
         _refuse_other_terms(model, w, terms)
         read = GraphReader(model, compile_kwargs or {})
-        self._labels = [_columns(read.now(model.rvs_to_values[rv]) == 1) for rv in terms]
+        self._read_labels = [read(model.rvs_to_values[rv]) for rv in terms]
         self._features = [read(_linear_map(rv.owner.inputs[2], w)) for rv in terms]
         self._rates = [[read(rate) for rate in rv.owner.inputs[3:5]] for rv in terms]
         self.geometry_names = sorted({n for f in self._features for n in f.names})
         self.rate_names = sorted({n for pair in self._rates for rate in pair for n in rate.names})
+        self._labels = None
+        self._data = None
         self._geometry = None
         self._geometry_inputs = None
         self._walls = None
@@ -74,19 +76,28 @@ class LabelNoiseTarget:
     def geometries(self, point):
         """Hyperplanes of each direction at a point of the model, whatever the flip rates."""
         inputs = self.geometry_inputs(point)
-        if self._geometry is None or not _equal(inputs, self._geometry_inputs):
+        if self._labels is None or not _equal(inputs, self._geometry_inputs):
             parts = [f(point) for f in self._features]
-            for part, labels in zip(parts, self._labels, strict=True):
+            all_labels = [_columns(read({}) == 1) for read in self._read_labels]
+            for part, labels in zip(parts, all_labels, strict=True):
                 if len(part) != len(labels):
                     raise ValueError(
                         f"The model has outputs at {len(part)} points but {len(labels)} labels. "
                         "Was X set to new points? Set it back to those of training first."
                     )
-            labels = np.concatenate(self._labels)
-            first = WallGeometry.from_features(np.concatenate(parts), labels[:, 0])
-            self._geometry = [first, *map(first.relabelled, labels.T[1:])]
+            data = [*parts, *all_labels]
+            if self._geometry is None or not _equal(data, self._data):
+                labels = np.concatenate(all_labels)
+                first = WallGeometry.from_features(np.concatenate(parts), labels[:, 0])
+                self._geometry = [first, *map(first.relabelled, labels.T[1:])]
+            self._labels, self._data = all_labels, data
             self._geometry_inputs = [value.copy() for value in inputs]
         return self._geometry
+
+    def refresh(self):
+        """Read labels, features and flip rates anew: they may have been set to other values."""
+        self._labels = None
+        self._walled = None
 
     def walls(self, point):
         """Walls of each direction at a point of the model, as a list.
@@ -107,6 +118,7 @@ class LabelNoiseTarget:
 
     def costs(self, point):
         """What errors cost, and log-likelihoods without errors, by point and direction."""
+        self.geometries(point)
         costs, log_right = [], []
         for labels, rates in zip(self._labels, self._rates, strict=True):
             negative, positive = (_columns(rate(point)) for rate in rates)

@@ -152,6 +152,7 @@ class PermutationPerceptron:
                 "Perceptrons find classifiers without errors, so the model's noise must be 0; "
                 f"it is {found}. Build it with noise=0, or sample it by pm.sample."
             )
+        specification.require_training_inputs("PermutationPerceptron")
         features = specification.feature_map.factor.features
         self = cls.__new__(cls)
         # Softness and a low rank are in the model's coordinates already.
@@ -196,12 +197,11 @@ class PermutationPerceptron:
         return ClassifierSpecification(
             kind="permutation_perceptron",
             class_names=self._class_names,
-            codes=self._codes,
-            X=self._X,
+            model={"X": self._X, "y_data": self._codes},
+            training=self._X,
             kernel=self._kernel,
             feature_map=None,
-            outputs=None,
-            noise_data=0.0,
+            flip_rate=0.0,
             softness=self._softness,
         )
 

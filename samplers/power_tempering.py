@@ -194,6 +194,7 @@ class PowerTempering:
         ):
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value}.")
+        self.target = read_target(self.model)  # with the data as they are now
         rngs = get_random_generator(random_seed).spawn(chains)
         cores = cores or min(chains, os.cpu_count() or 1, 4)
         # Matrices are small: threads of BLAS would cost more than they gain.
@@ -227,6 +228,7 @@ class PowerTempering:
         """
         if repetitions < 1 or particles < 8 or sweeps < 1:
             raise ValueError("repetitions and sweeps must be at least 1, particles at least 8.")
+        self.target = read_target(self.model)
         rngs = get_random_generator(random_seed).spawn(repetitions)
         options = {"n_particles": particles, "sweeps": sweeps, "keep": False, **self.options}
         with threadpool_limits(1, "blas"), Progress(disable=not progressbar) as progress:

@@ -174,12 +174,10 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self.blocked = blocked
         self.rng = get_random_generator(rng)
         self.sweeps, self.start_active = sweeps, start_active
-        self.n_points = len(specification.X)
+        self.n_points = len(specification.training)
         self._read_model(model, specification, compile_kwargs)
         options = {"proposals": proposals, "windows": windows, "width": width}
-        options["moves"] = move_probabilities(
-            len(specification.X), specification.max_active, birth, death
-        )
+        options["moves"] = move_probabilities(self.n_points, specification.max_active, birth, death)
         log_prior = None if self.kernel is None else self.kernel.log_prior
         move = KernelMove(
             log_prior,
@@ -191,7 +189,9 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         if self.kernel is not None:
             options["theta"] = self.kernel.start
             options["kernel_move"] = move if len(self.kernel.coordinates) else None
-        self._make_sampler(specification, options)
+        self._specification, self._options = specification, options
+        self._observed = None
+        self._read_data()
         self._forget()
 
     def _read_model(self, model, specification, compile_kwargs):
@@ -218,13 +218,24 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         if specification.family is not None:
             self.kernel = LearnedKernel(specification.family, model, self.vars, read)
 
+    def _read_data(self):
+        """Make the sampler of the data as they are now, unless there is one."""
+        specification = self._specification
+        specification.require_training_inputs("ReversibleJump")
+        specification.require_paired_data()
+        is_regression = specification.link == "identity"
+        observed = specification.targets if is_regression else specification.codes
+        if self._observed is None or not np.array_equal(observed, self._observed):
+            self._observed = observed.copy()
+            self._make_sampler(specification, self._options)
+
     def _make_sampler(self, specification, options):
-        X, kernel = specification.X, specification.kernel
+        X, kernel = specification.training, specification.kernel
         n = len(X)
         priors = {"g_prior": self._priors.get("g"), "eta_prior": self._priors.get("eta")}
         is_eigen = specification.link == "probit" and self.kernel is None
         if is_eigen and not specification.is_sparse:
-            self.sampler = DenseProbitSampler(kernel.gram(X), specification.codes == 1, **priors)
+            self.sampler = DenseProbitSampler(kernel.gram(X), self._observed == 1, **priors)
             return
         if self.kernel is not None:
             family = specification.family
@@ -257,8 +268,8 @@ class ReversibleJump(ProgressColumns, BlockedStep):
 
     def _response(self, specification):
         if specification.link == "identity":
-            return GaussianTargets.of(specification.targets, 1.0, self._priors.get("noise"))
-        positive = specification.codes == 1
+            return GaussianTargets.of(self._observed, 1.0, self._priors.get("noise"))
+        positive = self._observed == 1
         return LogisticLabels.of(positive) if specification.link == "logistic" else positive
 
     def _forget(self):
@@ -268,6 +279,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
     def setup_chain(self, rng, tune, draws):
         """Start a chain: nothing of the chain before may leak into it."""
         super().setup_chain(rng, tune, draws)
+        self._read_data()
         self._forget()
 
     @property

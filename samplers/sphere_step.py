@@ -118,6 +118,7 @@ class SphereStep(ProgressColumns, BlockedStep):
         """Start a chain: nothing of the chain before may leak into it."""
         super().setup_chain(rng, tune, draws)
         self._forget()
+        self.target.refresh()
 
     @property
     def sampling_state(self):

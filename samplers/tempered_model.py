@@ -59,7 +59,8 @@ def read_target(model):
             "PowerTempering moves active set, coefficients, offset and their precisions only; this "
             f"model also has {unknown or 'a random kernel'}. Use pm.sample."
         )
-    X, kernel = specification.X, specification.kernel
+    specification.require_training_inputs("PowerTempering")
+    X, kernel = specification.training, specification.kernel
     kernel_options = {}
     if 8 * len(X) ** 2 <= MAX_GRAM_BYTES or kernel.is_precomputed:
         kernel_options["gram"] = kernel.gram(X)
@@ -109,7 +110,7 @@ def draws_to_posterior(model, draws):
     xr.Dataset
     """
     specification = specification_of(model)
-    n = len(specification.codes)
+    n = len(specification.training)
     shape = len(draws), len(draws[0])
     values = {role: np.empty(shape) for role in ("u", "g", "eta")}
     values["gamma"] = np.zeros((*shape, n), dtype=np.int64)

@@ -13,9 +13,9 @@ FOLDERS = {"bayeskernels": ROOT / "bayeskernels"} | {
 
 # Nothing on a lower storey knows one above it; what is not named here is a tool on the top one.
 GROUND = (
-    "beyond_span class_probability covariance_check data distributions draws features "
-    "gp_specification gram hard_margin inputs kernel_check kernel_columns kernel_family kernels "
-    "numpy_graphs prior_mass sources specification unit_rows version_space "
+    "beyond_span bound_specification class_probability covariance_check data distributions draws "
+    "features gp_specification gram hard_margin inputs kernel_check kernel_columns kernel_family "
+    "kernels numpy_graphs prior_mass sources specification unit_rows version_space "
     "basis linear_gaussian rbf_fitting rbf_units regression_specification unconstrained "
     "variable_projection"
 )

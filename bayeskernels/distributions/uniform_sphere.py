@@ -135,8 +135,11 @@ def _unit_vector_by_default(op, rv):
 @_support_point.register(UniformSphereRV)
 def _sphere_support_point(op, rv, *inputs):
     # The mean is the origin, which is not on the sphere, and no point is more central than another:
-    # a draw serves best, since every chain then starts somewhere else.
-    return rv
+    # a draw serves best, since every chain then starts somewhere else. A model that knows better
+    # says so by a tag: PyMC cannot copy models whose variables have an initval.
+    start = getattr(rv.tag, "start", None)
+    value = None if start is None else start(rv.name)
+    return rv if value is None else pt.as_tensor(value)
 
 
 @_logprob.register(UniformSphereRV)

@@ -14,6 +14,7 @@ from bayeskernels.evidence.model_checks import (
     refuse_foreign_draws,
     refuse_no_data,
     refuse_unnormalised_likelihood,
+    refuse_unpaired_data,
 )
 from bayeskernels.evidence.repetitions import combine
 from bayeskernels.inputs import as_count
@@ -90,6 +91,7 @@ def estimate(
     repetitions = as_count(repetitions, "repetitions")
     chosen = None if method == "auto" else method_named(method)
     refuse_no_data(model)
+    refuse_unpaired_data(model)
     log_missing_constant(model)  # raises where it is not known
     refuse_unnormalised_likelihood(model)
     idata = read_draws(model, idata)
@@ -149,7 +151,16 @@ def suitable_methods(model=None, idata=None):
     """
     model = as_model(model, "suitable_methods")
     idata = read_draws(model, idata)
-    return {method.name: method.refusal(model, idata) or "" for method in METHODS}
+    return {method.name: _reason_against(method, model, idata) or "" for method in METHODS}
+
+
+def _reason_against(method, model, idata):
+    """Why a method does not fit: its own reason, or what came up while it was looked for."""
+    try:
+        refuse_unpaired_data(model)
+        return method.refusal(model, idata)
+    except (TypeError, ValueError) as error:
+        return str(error)
 
 
 def _own_streams(random_seed, n):

@@ -17,6 +17,7 @@ __all__ = [
     "refuse_foreign_draws",
     "refuse_no_data",
     "refuse_unnormalised_likelihood",
+    "refuse_unpaired_data",
 ]
 
 
@@ -51,6 +52,13 @@ def potentials_warning(model):
         f"Potentials ({names}) count as part of the likelihood: if one of them shapes a prior, "
         "that prior does not integrate to one, and the evidence is off by its integral."
     )
+
+
+def refuse_unpaired_data(model):
+    """Refuse a model of this package whose inputs were set to another number than its labels."""
+    specification = specification_or_none(model)
+    if specification is not None:
+        specification.require_paired_data()
 
 
 def refuse_unnormalised_likelihood(model):
