@@ -17,7 +17,7 @@ from bayeskernels.beyond_span import rest_variances
 from bayeskernels.gram import factor_gram, pivoted_cholesky
 from bayeskernels.inputs import as_new_inputs
 
-__all__ = ["FeatureMap", "KernelExpansion", "KernelInputs"]
+__all__ = ["FeatureMap", "FixedInputs", "KernelExpansion", "KernelInputs"]
 
 
 class FeatureMap:
@@ -156,6 +156,25 @@ class KernelInputs(TensorSharedVariable):
         else:
             features = np.ascontiguousarray(feature_map(new_value))
         self.features.set_value(features, borrow=True)
+
+
+class FixedInputs(TensorSharedVariable):
+    """The ``X`` of a model whose graph has kernel values as constants: it cannot be set anew."""
+
+    @classmethod
+    def create(cls, name, X):
+        """Make the shared inputs."""
+        like = pytensor.shared(X, shape=(None, None))
+        return cls(type=like.type, value=X, strict=False, name=name)
+
+    def set_value(self, new_value, borrow=False):
+        """Refuse other inputs."""
+        if not np.array_equal(new_value, self.get_value(borrow=True)):
+            raise ValueError(
+                "The kernel is a function of arrays or a Gram matrix, whose values at the training "
+                "points are part of the model: X cannot be set anew. Predict with bk.predict, and "
+                "build a new model for other training points."
+            )
 
 
 class _LinkedContainer(Container):

@@ -11,10 +11,12 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.linalg import lapack
 from sklearn.cluster import MiniBatchKMeans
 
+from bayeskernels.features import FixedInputs
 from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.kernel_check import refuse_indefinite_kernel
 from bayeskernels.kernels import CovarianceKernel, read_inputs
+from bayeskernels.models.kernel_classifier import add_inputs
 from bayeskernels.models.precisions import add_precision, check_precision
 from bayeskernels.specification import attach_specification, refuse_second_specification
 
@@ -153,7 +155,11 @@ def gp_regression(
         _refuse_indefinite(kernel, X)
     with model:
         second = "support" if not is_default and kernel.is_precomputed else "feature"
-        inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
+        if is_default or isinstance(kernel, CovarianceKernel):
+            inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
+        else:
+            inputs = FixedInputs.create(model.name_for("X"), X)
+            add_inputs(model, inputs, second, columns)
         centre = float(mean) if isinstance(mean, Real) else float(y.mean())
         spread = float(np.sqrt(np.mean((y - centre) ** 2))) or 1.0
         if is_default:

@@ -31,7 +31,7 @@ from bayeskernels.specification import (
 )
 from bayeskernels.version_space import find_consistent_direction
 
-__all__ = ["build_kernel_classifier", "random_features", "register_inputs"]
+__all__ = ["add_inputs", "build_kernel_classifier", "random_features", "register_inputs"]
 
 _log = logging.getLogger(__name__)
 
@@ -127,6 +127,11 @@ def register_inputs(model, X, columns, feature_map):
     """Add the inputs to a model, with the dims of data; their features are an attribute of them."""
     inputs = KernelInputs.create(model.name_for("X"), X, feature_map)
     second = "support" if isinstance(feature_map.kernel, GramKernel) else "feature"
+    return add_inputs(model, inputs, second, columns)
+
+
+def add_inputs(model, inputs, second, columns):
+    """Add a shared variable of inputs to a model, as ``pm.Data`` does with an array."""
     model.add_coord("obs", length=inputs.shape[0])
     model.add_coord(second, columns)
     model.register_data_var(inputs, dims=("obs", second))

@@ -70,6 +70,10 @@ CASES = {
     "fitc": (LABELS, lambda y: zoo.gp_probit(X, y, inducing=4)),
     "gp_probit, random width": (LABELS, lambda y: with_random_width(zoo.gp_probit, y)),
     "gp_regression": (TARGETS, lambda y: zoo.gp_regression(X, y)),
+    "process of a function": (
+        TARGETS,
+        lambda y: zoo.gp_regression(X, y, kernel=lambda A, B: A @ B.T, noise=pm.HalfNormal.dist(1)),
+    ),
     "vfe": (TARGETS, lambda y: zoo.gp_regression(X, y, inducing=4)),
     "bayesian_linear_regression": (
         TARGETS,

@@ -39,7 +39,7 @@ def test_copies_predict_and_have_data_of_their_own(name):
         opposite = CASES[name][1](new)
         other = prediction(opposite, draws)
         xr.testing.assert_allclose(prediction(copy, draws), other, rtol=1e-9)
-        if bk.specification_of(copy).X is not None:
+        if name not in ("gaussian_mean", "process of a function"):
             pm.set_data({"X": X[::-1]}, model=copy)
             pm.set_data({"X": X[::-1]}, model=opposite)
             assert copy.compile_logp(mode=PLAIN)(point) == pytest.approx(
