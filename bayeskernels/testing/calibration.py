@@ -34,7 +34,7 @@ from bayeskernels.testing.uniformity import uniformity_p_value
 __all__ = ["CalibrationReport", "check_calibration", "simulate_calibration"]
 
 #: So many draws of the prior without acceptable data mean that there are none.
-MAX_REJECTED = 1000
+MAX_REJECTED = 5000
 
 
 @dataclass(frozen=True)

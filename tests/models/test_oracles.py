@@ -37,8 +37,10 @@ class Case:
         Observations; the weighted prior takes the first ``few`` of them, 0 for none.
     has_evidence : bool
         Whether there is a method for the evidence, to be compared with the weighted prior.
-    tune : int
-        Of ``pm.sample``.
+    tune, replications : int
+        Of the calibration; fewer where every draw takes milliseconds.
+    reuse_steps : bool
+        False where ``pm.sample`` has to find a start for each set of labels.
     accept : callable, optional
         Which simulated observations the builder can take.
     """
@@ -47,7 +49,9 @@ class Case:
     y: np.ndarray = field(default_factory=lambda: TWO)
     few: int = 0
     has_evidence: bool = True
-    tune: int = 60
+    tune: int = 40
+    replications: int = 40
+    reuse_steps: bool = True
     accept: Callable | None = None
 
 
@@ -128,11 +132,13 @@ CASES = {
     "label noise, inferred": Case(label_noise(), few=5),
     "label noise by class": Case(label_noise(noise=("infer", "infer")), few=5),
     "label noise, half known": Case(half_known_noise),
-    "label noise, random width": Case(random_width, tune=200),
-    "version space": Case(machine(), few=4),
-    "soft boundaries": Case(machine(0.5), few=4),
-    "random softness": Case(random_softness, tune=200),
-    "version spaces of three classes": Case(machine(), y=THREE[:4], accept=is_partition),
+    "label noise, random width": Case(random_width, replications=20),
+    "version space": Case(machine(), few=4, reuse_steps=False),
+    "soft boundaries": Case(machine(0.5), few=4, reuse_steps=False),
+    "random softness": Case(random_softness, replications=20, reuse_steps=False),
+    "version spaces of three classes": Case(
+        machine(), y=THREE[:4], reuse_steps=False, accept=is_partition
+    ),
     "probit": Case(generalized(), few=5),
     "probit, few active": Case(generalized(max_active=3, inclusion=(1.0, 4.0))),
     "probit, dense": Case(generalized(sparse=False), few=5),
@@ -140,12 +146,17 @@ CASES = {
     "logistic, dense": Case(generalized(link="logistic", sparse=False)),
     "identity": Case(regression(), y=TARGETS, few=3, has_evidence=False),
     "identity, dense": Case(regression(sparse=False), y=TARGETS),
-    "probit, learned width": Case(generalized(theta_bounds=(0.3, 5.0)), few=5, has_evidence=False),
-    "probit, learned widths": Case(generalized(theta_bounds=(0.3, 5.0), ard=True)),
-    "logistic, dense, learned width": Case(
-        generalized(theta_bounds=(0.3, 5.0), link="logistic", sparse=False)
+    "probit, learned width": Case(
+        generalized(theta_bounds=(0.3, 5.0)), replications=20, few=5, has_evidence=False
     ),
-    "identity, learned width": Case(regression(theta_bounds=(0.3, 5.0)), y=TARGETS),
+    "probit, learned widths": Case(generalized(theta_bounds=(0.3, 5.0), ard=True), replications=20),
+    "logistic, dense, learned width": Case(
+        generalized(theta_bounds=(0.3, 5.0), link="logistic", sparse=False),
+        replications=20,
+    ),
+    "identity, learned width": Case(
+        regression(theta_bounds=(0.3, 5.0)), y=TARGETS, replications=20
+    ),
     "three classes": Case(grouped(), y=THREE, few=5, has_evidence=False),
     "three classes, dense": Case(grouped(sparse=False), y=THREE),
     "two kernels": Case(grouped(n_kernels=2), few=5, has_evidence=False),
@@ -162,7 +173,7 @@ CASES = {
         on_inputs(bk.models.gp_probit, g=gamma, eta=1.0, inducing=3), tune=300, few=5
     ),
     "Gaussian process regression": Case(
-        on_inputs(bk.models.gp_regression, noise=half_normal), y=TARGETS, tune=300, few=3
+        on_inputs(bk.models.gp_regression, noise=half_normal), y=TARGETS, tune=300
     ),
     "RBF network": Case(
         on_inputs(bk.models.rbf_network, centers=X[:3], alpha=gamma, beta=gamma),
@@ -203,11 +214,11 @@ def test_calibration(name):
     case = CASES[name]
     check_calibration(
         case.build(case.y),
-        replications=40,
-        draws=100,
+        replications=case.replications,
+        draws=57,
         tune=case.tune,
         accept=case.accept,
-        reuse_steps=True,
+        reuse_steps=case.reuse_steps,
         random_seed=1,
     )
 

@@ -167,7 +167,7 @@ def test_refusals(gaussian):
         simulate_calibration(gaussian, draws=10, kept=19)
     with pytest.raises(ValueError, match="scalar graph"):
         simulate_calibration(gaussian, quantities={"data": gaussian["x_data"]})
-    with pytest.raises(ValueError, match="refused 1000"):
+    with pytest.raises(ValueError, match="refused 5000"):
         simulate_calibration(gaussian, accept=lambda data: False)
     with pm.Model() as fixed:
         pm.Normal("y", pm.Normal("mu"), observed=[1.0])
