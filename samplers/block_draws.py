@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["DirectionBlock", "fresh_outputs", "outputs_at"]
+__all__ = ["DirectionBlock", "fresh_outputs", "one_blas_thread", "outputs_at"]
 
 #: Directions per block: past this the matrix product is no longer bound by memory.
 BLOCK_SIZE = 128
@@ -26,13 +26,18 @@ def _blas():
     return ThreadpoolController()
 
 
-def outputs_at(points, normals):
-    """Inner products of points (rows) with wall normals (rows), the same on any number of cores.
+def one_blas_thread():
+    """Context in which BLAS rounds the same on any number of cores.
 
-    BLAS may round differently with another number of threads; trajectories are chaotic, so a
-    chain would depend on ``cores``. One thread is also right while chains run in parallel.
+    With another number of threads it may round differently; chains are chaotic, so their draws
+    would depend on ``cores``. One thread is also right while chains run in parallel.
     """
-    with _blas().limit(limits=1, user_api="blas"):
+    return _blas().limit(limits=1, user_api="blas")
+
+
+def outputs_at(points, normals):
+    """Inner products of points (rows) with wall normals (rows), the same on any number of cores."""
+    with one_blas_thread():
         return points @ normals.T
 
 

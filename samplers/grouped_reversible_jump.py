@@ -20,6 +20,7 @@ from bayeskernels.distributions import (
 )
 from bayeskernels.samplers.active_set_moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_set_sampler import move_probabilities
+from bayeskernels.samplers.block_draws import one_blas_thread
 from bayeskernels.samplers.graph_reader import GraphReader
 from bayeskernels.samplers.grouped_sampler import GroupedSampler
 from bayeskernels.samplers.progress import ProgressColumns
@@ -253,12 +254,13 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
 
     def step(self, point):
         """Make the sweeps of one draw."""
-        self._adapt_to(point)
-        counts = self.sampler.counts
-        counts[:] = 0
-        for _ in range(self.sweeps):
-            self.sampler.sweep(self.rng)
-        new = self._values()
+        with one_blas_thread():
+            self._adapt_to(point)
+            counts = self.sampler.counts
+            counts[:] = 0
+            for _ in range(self.sweeps):
+                self.sampler.sweep(self.rng)
+            new = self._values()
         self.last_values = new
         stats = {
             "rj_active": len(self.sampler.points),

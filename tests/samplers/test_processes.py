@@ -15,6 +15,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from numba.core.dispatcher import Dispatcher
+from threadpoolctl import threadpool_limits
 
 import bayeskernels as bk
 from bayeskernels.samplers import (
@@ -243,6 +244,23 @@ def test_arrays_at_other_places(name):
             record, chain.run(other, point, range(6, 12)), list(record[0][0])
         )
         assert difference is None, f"layout {layout}: {difference}"
+
+
+@pytest.mark.parametrize("step", [ReversibleJump, GroupedReversibleJump])
+def test_threads_of_blas(step):
+    """Steps of ``pm.sample`` have as many as ``cores`` and the platform leave them."""
+    rng = np.random.default_rng(1)
+    inputs = rng.standard_normal((300, 5))
+    classes = np.digitize(inputs[:, 0], [0.0] if step is ReversibleJump else [-0.5, 0.5])
+    model = generalized(inputs, classes, max_active=140)
+    chain = StepChain(lambda: step(start_active=130, windows=0), model, None, None, 2)
+    # As in pm.sample, which makes one step for all chains.
+    made = chain.new_step()
+    records = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            records.append(chain.run(chain.begin(made, 1)))
+    assert first_difference(*records, list(chain.start)) is None
 
 
 def compiled_functions():
