@@ -346,6 +346,7 @@ def test_priors_without_a_known_integral(name):
     for method in ("auto", "bridge", "smc", "laplace", "quadrature"):
         with pytest.raises(ValueError, match=message):
             bk.evidence.estimate(model, method=method)
+    assert all(bk.evidence.suitable_methods(model).values())
 
 
 @pytest.mark.parametrize("name", CUT)

@@ -158,7 +158,10 @@ def _reason_against(method, model, idata):
     """Why a method does not fit: its own reason, or what came up while it was looked for."""
     try:
         refuse_unpaired_data(model)
-        return method.refusal(model, idata)
+        reason = method.refusal(model, idata)
+        if reason is None:
+            log_missing_constant(model)  # raises where it is not known
+        return reason
     except (TypeError, ValueError) as error:
         return str(error)
 
