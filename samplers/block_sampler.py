@@ -33,13 +33,20 @@ class BlockSampler:
         self.block = None
 
     @property
+    def directions_per_draw(self):
+        """How many directions a draw uses up."""
+        return self.sweeps
+
+    @property
     def needs_block(self):
         """Whether the block has too few directions left for one draw."""
-        return self.block is None or self.block.left < self.sweeps
+        return self.block is None or self.block.left < self.directions_per_draw
 
     def new_block(self, rng):
         """Draw the next block; a whole number of draws fits into it."""
-        self.block = DirectionBlock.draw(rng, self.walls.normals, multiple_of=self.sweeps)
+        self.block = DirectionBlock.draw(
+            rng, self.walls.normals, multiple_of=self.directions_per_draw
+        )
 
     def change_normals(self, walls, gram=None):
         """Go on among walls in other places; ``gram`` is the Gram matrix of their normals."""

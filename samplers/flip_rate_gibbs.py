@@ -6,6 +6,8 @@ posterior is again such a Beta, from which one can draw exactly by inverting its
 function.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pymc as pm
 from pymc.pytensorf import compile as compile_graph
@@ -14,12 +16,14 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_constant_idx
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, expit
 
 from bayeskernels.distributions import FlipRateRV, LabelNoiseRV
+from bayeskernels.samplers.graph_reader import GraphReader
+from bayeskernels.samplers.label_noise_target import label_noise_terms
 from bayeskernels.samplers.progress import ProgressColumns
 
-__all__ = ["FlipRateGibbs", "draw_flip_rate"]
+__all__ = ["FlipRateGibbs", "RateOfDirection", "draw_flip_rate"]
 
 
 def draw_flip_rate(alpha, beta, rng):
@@ -113,7 +117,7 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
         for rate in self._rates:
             alpha, beta, flips, stays = rate.counts(point)
             new = draw_flip_rate(alpha + flips, beta + stays, self.rng)
-            point[rate.value_name] = rate.to_value(new)
+            point[rate.value.name] = rate.value.of(new)
             total += int(flips.sum())
         return point, [{"flip_rate_flips": total}]
 
@@ -138,9 +142,7 @@ class _RateInModel:
                 f"{rate.name} must be the flip rate of LabelNoise likelihoods and of nothing else "
                 "for FlipRateGibbs. Use a general step such as pm.Slice for it."
             )
-        self.value_name = model.rvs_to_values[rate].name
-        # The model's transform is Interval(0, 1/2): the value is log(q / (1/2 - q)).
-        self.is_transformed = model.rvs_to_transforms[rate] is not None
+        self.value = _RateValue(model, rate)
         self.shape = tuple(int(n) for n in rate.shape.eval())
         # For each likelihood term the entry of the rate that is the rate of class 0, of class 1.
         self.entries = [[_entry(rate, q) for q in rv.owner.inputs[3:5]] for rv in mine]
@@ -167,9 +169,81 @@ class _RateInModel:
                     stays[entry] += np.count_nonzero(~error & (true_class == label))
         return alpha, beta, flips, stays
 
-    def to_value(self, rate):
+
+class _RateValue:
+    """The value variable of a rate, which PyMC samples as log(q / (1/2 - q)) unless told not to."""
+
+    def __init__(self, model, rate):
+        self.name = model.rvs_to_values[rate].name
+        self.is_transformed = model.rvs_to_transforms[rate] is not None
+
+    def of(self, rate):
         """Value in the space in which PyMC samples."""
         return np.asarray(np.log(rate) - np.log(0.5 - rate) if self.is_transformed else rate)
+
+    def rate(self, value):
+        """Rate that a value stands for."""
+        return 0.5 * expit(value) if self.is_transformed else np.asarray(value)
+
+
+@dataclass(frozen=True)
+class RateOfDirection:
+    """A flip rate that can be drawn along with the direction whose labels it speaks of.
+
+    Attributes
+    ----------
+    variable : TensorVariable
+        The rate in the model.
+    value : _RateValue
+    is_shared : bool
+        Whether it is one number for both classes, not one for each.
+    alpha, beta : arrays of shape (2,)
+        Parameters of its prior.
+    """
+
+    variable: object
+    value: _RateValue
+    is_shared: bool
+    alpha: np.ndarray
+    beta: np.ndarray
+
+    @classmethod
+    def find(cls, model, w):
+        """The rate of a direction w, or None where there is none that depends on w's errors alone.
+
+        The rate must be a free :class:`~bayeskernels.distributions.FlipRate` with fixed parameters,
+        both classes must be flipped at it (or at its two entries), and nothing else may depend on
+        it. The kernel must be fixed, so that walls keep their places.
+        """
+        terms = label_noise_terms(model, w)
+        if len(terms) != 1 or w.ndim != 1:
+            return None
+        [term] = terms
+        _, _, outputs, *rates = term.owner.inputs[:5]
+        used = set(ancestors(rates)) & set(model.free_RVs)
+        if len(used) != 1 or set(ancestors([outputs])) & set(model.free_RVs) != {w}:
+            return None
+        [rate] = used
+        others = [i for rv in model.basic_RVs if rv is not term for i in rv.owner.inputs]
+        prior = rate.owner.inputs[2:4] if isinstance(rate.owner.op, FlipRateRV) else None
+        if prior is None or rate in ancestors([*others, *model.potentials]):
+            return None
+        if set(ancestors(prior)) & set(model.basic_RVs):
+            return None
+        try:
+            entries = [_entry(rate, q) for q in rates]
+        except TypeError:
+            return None
+        if entries not in ([(), ()], [(0,), (1,)]):
+            return None
+        read = GraphReader(model, {})
+        alpha, beta = (np.broadcast_to(np.asarray(read.now(p), float), 2).copy() for p in prior)
+        return cls(rate, _RateValue(model, rate), rate.ndim == 0, alpha, beta)
+
+    @property
+    def high(self):
+        """Rates below which nine tenths of the prior lie, (2,)."""
+        return betaincinv(self.alpha, self.beta, 0.9 * betainc(self.alpha, self.beta, 0.5))
 
 
 def _entry(rate, q):

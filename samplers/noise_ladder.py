@@ -7,27 +7,33 @@ holds one replica at each of several :math:`\beta`, from 0 up: each moves by the
 at 1, and neighbours exchange their places. At 0 a replica is drawn afresh from the prior in every
 round, so that whatever comes down to few errors is a new start: *round trips* count these.
 
-Nothing but the outputs at the walls is carried along. They could drift from the space of outputs by
-rounding errors, but a trajectory takes only a share :math:`\cos T` of them over from the one before
-and the rest from its fresh velocity, so errors die out.
+The moves are those of :mod:`bayeskernels.samplers.replicas`; the ladder carries nothing but the
+outputs at the walls along. They could drift from the space of outputs by rounding errors, but a
+trajectory takes only a share :math:`\cos T` of them over from the one before and the rest from its
+fresh velocity, so errors die out.
 """
 
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 
 from bayeskernels.samplers.block_draws import outputs_at
-from bayeskernels.samplers.power_ladder import even_rungs
-from bayeskernels.samplers.refractive_billiard import MAX_EVENTS
-from bayeskernels.samplers.wall_dynamics import fly, wall_gram
+from bayeskernels.samplers.compiled_flip_rates import FlipRates
+from bayeskernels.samplers.even_rungs import even_rungs
+from bayeskernels.samplers.replicas import (
+    Balls,
+    Luck,
+    Rungs,
+    Tally,
+    Terrain,
+    play,
+    rung_heights,
+    settle,
+    wants_circles,
+)
+from bayeskernels.samplers.wall_dynamics import MAX_EVENTS, wall_gram
 
 __all__ = ["Descent", "ErrorLandscape", "LadderRun", "NoiseLadder", "descend", "rungs_of"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-#: Trajectories last a time drawn from this interval; see RefractiveBilliard.
-DURATION = (1.2, 1.9)
 
 #: Numbers that the velocities of one block of rounds may take up.
 BLOCK_NUMBERS = 200_000
@@ -80,6 +86,12 @@ class ErrorLandscape:
             geometry.normals, np.array([above, below]), constant, wall_gram(geometry.normals)
         )
 
+    @classmethod
+    def from_jumps(cls, normals, jumps, gram=None):
+        """Walls whose better side costs nothing, by energies below less energies above them."""
+        costs = np.array([np.maximum(-jumps, 0.0), np.maximum(jumps, 0.0)])
+        return cls(normals, costs, 0.0, wall_gram(normals) if gram is None else gram)
+
     @property
     def jumps(self):
         """Cost below less cost above each wall, (n_walls,)."""
@@ -89,92 +101,27 @@ class ErrorLandscape:
         """Cost at the outputs of the walls (last axis)."""
         return np.where(outputs > 0, self.costs[0], self.costs[1]).sum(axis=-1) + self.constant
 
+    @property
+    def terrain(self):
+        """What balls move among and what they are charged."""
+        return Terrain(self.normals, self.gram, self.costs, self.constant)
+
+    @property
+    def n_moves(self):
+        """Moves of a ball in a round: a trajectory, and a great circle where it gets further."""
+        return 2 if wants_circles(self.normals) else 1
+
     def draw_outputs(self, rng, n):
-        """Outputs of n standard normal vectors, (n, n_walls): positions of the prior, or speeds."""
+        """Outputs of n standard normal vectors, (n, n_walls): positions of the prior."""
         return outputs_at(rng.standard_normal((n, self.normals.shape[1])), self.normals)
 
-
-@numba.njit(**_JIT)
-def _energy(f, costs, constant):
-    total = constant
-    for j in range(f.shape[0]):
-        total += costs[0, j] if f[j] > 0.0 else costs[1, j]
-    return total
-
-
-@numba.njit(**_JIT)
-def _fly_all(f, velocities, durations, beta, normals, gram, costs, max_events):
-    """One trajectory of every row of f at one beta, in place. Returns events and given-up ones."""
-    n_walls = f.shape[1]
-    kicks = np.empty((3, n_walls))
-    cotangents = np.empty(n_walls)
-    start = np.empty(n_walls)
-    jumps = beta * (costs[1] - costs[0])
-    counts = np.zeros(2, dtype=np.int64)
-    for i in range(f.shape[0]):
-        start[:] = f[i]
-        events, _ = fly(
-            f[i],
-            velocities[i].copy(),
-            normals,
-            gram,
-            jumps,
-            durations[i],
-            max_events,
-            kicks,
-            cotangents,
-        )
-        if events < 0:
-            f[i] = start
-            counts[1] += 1
-            events = max_events
-        counts[0] += events
-    return counts
-
-
-@numba.njit(**_JIT)
-def _rounds(
-    f, at, stage, parity, betas, velocities, durations, levels, normals, gram, costs, constant,
-    max_events, energies, swap_sums, swap_counts,
-):  # fmt: skip
-    """Rounds of moves and swaps, one for each row of ``energies``, which is filled.
-
-    ``f`` (n_rungs, n_walls) are the outputs of the replicas, ``at`` the replica of each rung; a
-    replica's ``stage`` is 0 before it was at the prior, 1 on the way to the cold end, 2 on the way
-    back. ``levels`` are uniform numbers that decide the swaps. All are updated in place. Returns
-    parity, round trips, events, trajectories given up.
-    """
-    n_rounds, n_rungs = energies.shape
-    trips = 0
-    events = 0
-    capped = 0
-    for t in range(n_rounds):
-        for k in range(n_rungs):
-            replica = at[k]
-            if k == 0:
-                f[replica] = velocities[t, 0]
-            else:
-                counts = _fly_all(
-                    f[replica : replica + 1], velocities[t, k : k + 1], durations[t, k : k + 1],
-                    betas[k], normals, gram, costs, max_events,
-                )  # fmt: skip
-                events += counts[0]
-                capped += counts[1]
-            energies[t, k] = _energy(f[replica], costs, constant)
-        bottom, top = at[0], at[n_rungs - 1]
-        trips += stage[bottom] == 2
-        stage[bottom] = 1
-        if stage[top] == 1:
-            stage[top] = 2
-        for low in range(parity, n_rungs - 1, 2):
-            gain = (betas[low + 1] - betas[low]) * (energies[t, low + 1] - energies[t, low])
-            probability = np.exp(min(0.0, gain))
-            swap_sums[low] += probability
-            swap_counts[low] += 1
-            if levels[t, low] < probability:
-                at[low], at[low + 1] = at[low + 1], at[low]
-        parity = 1 - parity
-    return parity, trips, events, capped
+    def draw_luck(self, rng, n_rounds, n_rungs, **options):
+        """Random numbers for some rounds of balls."""
+        n_walls, r = self.normals.shape
+        shape = (n_rounds, n_rungs, self.n_moves)
+        momenta = rng.standard_normal((*shape, r))
+        velocities = outputs_at(momenta.reshape(-1, r), self.normals).reshape(*shape, n_walls)
+        return Luck.draw(rng, momenta, velocities, **options)
 
 
 @dataclass(frozen=True)
@@ -186,7 +133,7 @@ class Descent:
     betas : array of shape (n,)
     energies : array of shape (n, n_particles)
         After the moves at each beta.
-    outputs : list of arrays of shape (n_particles, n_walls)
+    positions, outputs : lists of arrays of shape (n_particles, r) and (n_particles, n_walls)
     log_ratios : array of shape (n,)
         Rough log E_prior[exp(-beta E)].
     is_saturated : bool
@@ -196,6 +143,7 @@ class Descent:
 
     betas: np.ndarray
     energies: np.ndarray
+    positions: list
     outputs: list
     log_ratios: np.ndarray
     is_saturated: bool
@@ -222,9 +170,10 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
     -------
     Descent
     """
-    f = landscape.draw_outputs(rng, particles)
-    energy = landscape.energies(f)
-    betas, energies, outputs, log_ratios = [0.0], [energy], [f.copy()], [0.0]
+    z = rng.standard_normal((particles, landscape.normals.shape[1]))
+    f = outputs_at(z, landscape.normals)
+    betas, energies, log_ratios = [0.0], [landscape.energies(f)], [0.0]
+    positions, outputs = [z], [f]
     spread_scale = max(1.0, np.abs(landscape.jumps).max(initial=0.0)) * 0.25
     events = 0
     while True:
@@ -241,26 +190,37 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
         tilts = -gap * energies[-1]
         log_ratios.append(log_ratios[-1] + np.logaddexp.reduce(tilts) - np.log(particles))
         weights = np.exp(tilts - tilts.max())
-        positions = (rng.random() + np.arange(particles)) / particles
-        chosen = np.searchsorted(np.cumsum(weights / weights.sum()), positions)
-        f = f[np.minimum(chosen, particles - 1)]
-        for _ in range(sweeps):
-            counts = _fly_all(
-                f,
-                landscape.draw_outputs(rng, particles),
-                rng.uniform(*DURATION, particles),
-                beta + gap,
-                landscape.normals,
-                landscape.gram,
-                landscape.costs,
-                MAX_EVENTS,
-            )
-            events += int(counts[0])
+        levels = (rng.random() + np.arange(particles)) / particles
+        chosen = np.searchsorted(np.cumsum(weights / weights.sum()), levels)
+        chosen = np.minimum(chosen, particles - 1)
+        balls = Balls.at_positions(positions[-1][chosen], outputs[-1][chosen])
+        heights = np.repeat(rung_heights(landscape.jumps, [beta + gap]), particles, axis=0)
+        tally = Tally.empty(sweeps, particles)
+        play(
+            balls,
+            landscape.terrain,
+            Rungs(heights, np.zeros(particles, dtype=bool), MAX_EVENTS),
+            landscape.draw_luck(rng, sweeps, particles, swaps=False),
+            FlipRates.fixed(),
+            tally,
+            0,
+            rng,
+        )
+        for position, pending in zip(balls.z, balls.pending, strict=True):
+            settle(position, pending, landscape.normals)
+        events += int(tally.totals[1])
         betas.append(beta + gap)
-        energies.append(landscape.energies(f))
-        outputs.append(f.copy())
+        energies.append(tally.energies[-1])
+        positions.append(balls.z)
+        outputs.append(balls.outputs)
     return Descent(
-        np.array(betas), np.array(energies), outputs, np.array(log_ratios), is_saturated, events
+        np.array(betas),
+        np.array(energies),
+        positions,
+        outputs,
+        np.array(log_ratios),
+        is_saturated,
+        events,
     )
 
 
@@ -346,9 +306,8 @@ class NoiseLadder:
     def __init__(self, landscape, betas, outputs, *, max_events=MAX_EVENTS):
         self.landscape = landscape
         self.betas = np.array(betas, dtype=np.float64)
-        self.f = np.array(outputs, dtype=np.float64)
         self.max_events = max_events
-        self.at = np.arange(len(self.betas))
+        self.balls = Balls.at_positions(np.empty((len(outputs), 0)), outputs)
         self.parity = 0
 
     @classmethod
@@ -367,34 +326,32 @@ class NoiseLadder:
         LadderRun
         """
         landscape = self.landscape
-        n_rungs, n_walls = self.f.shape
-        stage = np.zeros(n_rungs, dtype=np.int64)
-        swap_sums, swap_counts = np.zeros(n_rungs - 1), np.zeros(n_rungs - 1, dtype=np.int64)
+        n_rungs, n_walls = self.balls.outputs.shape
+        self.balls.stage[:] = 0
+        rungs = Rungs(rung_heights(landscape.jumps, self.betas), self.betas == 0.0, self.max_events)
         energies = np.empty((n_rounds, n_rungs))
-        block = int(np.clip(BLOCK_NUMBERS // max(n_rungs * n_walls, 1), 1, 256))
+        numbers = max(n_rungs * landscape.n_moves * n_walls, 1)
+        block = int(np.clip(BLOCK_NUMBERS // numbers, 1, 256))
+        swap_sums, swap_counts = np.zeros(n_rungs - 1), np.zeros(n_rungs - 1)
         totals = np.zeros(3, dtype=np.int64)
         for start in range(0, n_rounds, block):
             part = energies[start : start + block]
-            speeds = landscape.draw_outputs(rng, part.size).reshape(*part.shape, n_walls)
-            self.parity, *counts = _rounds(
-                self.f,
-                self.at,
-                stage,
+            luck = landscape.draw_luck(rng, len(part), n_rungs)
+            tally = Tally.empty(len(part), n_rungs)
+            self.parity = play(
+                self.balls,
+                landscape.terrain,
+                rungs,
+                luck._replace(momenta=luck.momenta[..., :0].copy()),
+                FlipRates.fixed(),
+                tally,
                 self.parity,
-                self.betas,
-                speeds,
-                rng.uniform(*DURATION, part.shape),
-                rng.random(part.shape),
-                landscape.normals,
-                landscape.gram,
-                landscape.costs,
-                landscape.constant,
-                self.max_events,
-                part,
-                swap_sums,
-                swap_counts,
+                rng,
             )
-            totals += counts
+            part[:] = tally.energies
+            swap_sums += tally.swap_sums
+            swap_counts += tally.swap_counts
+            totals += tally.totals
             if on_block is not None:
                 on_block(len(part))
         rates = swap_sums / np.maximum(swap_counts, 1)

@@ -7,13 +7,12 @@ Neighbours are proposed to swap alternately on even and odd rungs (Okabe et al. 
 """
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from bayeskernels.samplers.power_smc import robust_spread
 from bayeskernels.samplers.powered_chain import PoweredChain
 from bayeskernels.samplers.powered_coefficients import G
 
-__all__ = ["PowerLadder", "even_rungs", "largest_jump", "rungs_from_pilot"]
+__all__ = ["PowerLadder", "largest_jump", "rungs_from_pilot"]
 
 #: Over fewer rounds a jump of log g cannot be told from noise.
 FEWEST_ROUNDS = 20
@@ -53,35 +52,6 @@ def rungs_from_pilot(pilot, *, step=1.0, n_rungs=None):
         n_rungs = max(3, int(np.ceil(length[-1] / step)) + 1)
     rungs = np.interp(np.linspace(0.0, length[-1], n_rungs), length, powers)
     rungs[0], rungs[-1] = 0.0, 1.0
-    return rungs
-
-
-def even_rungs(powers, swap_rates, n_rungs=None):
-    """Powers at which, by rates measured at others, all neighbours swap equally often.
-
-    Parameters
-    ----------
-    powers : array of shape (n,)
-    swap_rates : array of shape (n - 1,)
-    n_rungs : int, optional
-        How many to place; n by default. First and last stay where they are.
-
-    Returns
-    -------
-    array of shape (n_rungs,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> even_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.5])).tolist()
-    [0.0, 0.5, 1.0]
-    >>> bool(even_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.8]))[1] < 0.5)
-    True
-    """
-    barrier = np.concatenate([[0.0], np.cumsum(np.maximum(1.0 - swap_rates, 1e-3))])
-    wanted = np.linspace(0.0, barrier[-1], n_rungs or len(powers))
-    rungs = PchipInterpolator(barrier, powers)(wanted)
-    rungs[0], rungs[-1] = powers[0], powers[-1]
     return rungs
 
 

@@ -19,9 +19,9 @@ from scipy.special import digamma, polygamma
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.samplers.energy_reweighting import normalizer_with_error
+from bayeskernels.samplers.even_rungs import even_rungs
 from bayeskernels.samplers.power_ladder import (
     PowerLadder,
-    even_rungs,
     largest_jump,
     rungs_from_pilot,
 )

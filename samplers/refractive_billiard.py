@@ -1,89 +1,28 @@
 r"""Refractive billiard: an exact sampler of label-noise posteriors that does not slow down with m.
 
-The direction w keeps its posterior when its length is made free, :math:`z = \rho w \sim N(0, I)`.
-Under Hamiltonian dynamics with a Gaussian target, :math:`z(t) = z \cos t + p \sin t`; the outputs
-at the walls turn in the same way, :math:`f(t) = f \cos t + g \sin t`. The likelihood only acts at
-the walls: a ball that runs into a wall of height :math:`\Delta` passes and slows down if the
-part of its kinetic energy across the wall pays for it, :math:`g_i^2 / 2 > \Delta`, and is
-reflected if not; on the way out it speeds up (:mod:`bayeskernels.samplers.wall_dynamics` has the
-motion itself). An event costs O(n_walls), with no matrix-vector product. No step size, no
-rejection, exact for every q; q = 0 is a pure reflecting billiard in the version space.
-
-The dynamics of Gaussian Hamiltonian Monte Carlo with walls is that of Pakman and Paninski (2014,
-"Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians"; 2013 for binary variables).
+The ball and its motion are in :mod:`bayeskernels.samplers.billiard_ball`; here are the step that
+PyMC sees, and a function that runs the ball without PyMC.
 """
 
 import logging
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+import pymc as pm
 from pymc.step_methods.compound import Competence
+from pymc.util import get_value_vars_from_user_vars
 
-from bayeskernels.samplers.block_draws import fresh_outputs
-from bayeskernels.samplers.block_sampler import BlockSampler
+from bayeskernels.distributions import FlipRateRV, UniformSphereRV
+from bayeskernels.samplers.billiard_ball import BilliardBall
+from bayeskernels.samplers.compiled_flip_rates import FlipRates, set_heights
+from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs, RateOfDirection
 from bayeskernels.samplers.sphere_step import SphereStep
-from bayeskernels.samplers.wall_dynamics import fly, wall_gram
+from bayeskernels.samplers.wall_dynamics import DURATION
 
 __all__ = ["BilliardBall", "BilliardPath", "RefractiveBilliard", "simulate_refractive_billiard"]
 
 _log = logging.getLogger(__name__)
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-#: Outputs are recomputed from z after this many trajectories, together with the next block of
-#: momenta; the drift in between is below 1e-12.
-REFRESH_EVERY = 64
-
-
-@numba.njit(**_JIT)
-def _run(
-    z, f, momenta, velocities, durations, normals, gram, jumps, errors, max_events, sweeps, draws
-):
-    """Run one trajectory per row of ``momenta`` and record z after every ``sweeps`` of them.
-
-    z and f are updated in place, ``draws`` (one row per record) is filled. ``errors`` holds the
-    training errors above and below each wall. Returns one row per record: errors, events,
-    reflections, and trajectories given up at ``max_events``. The latter leave z as it was: their
-    reverse meets as many walls, so staying put keeps the target exactly.
-    """
-    n_walls, r = normals.shape
-    kicks = np.empty((3, n_walls))
-    pending = np.zeros(n_walls)
-    cotangents = np.empty(n_walls)
-    start = np.empty(n_walls)
-    counts = np.zeros((len(draws), 4), dtype=np.int64)
-    for k in range(len(durations)):
-        count = counts[k // sweeps]
-        start[:] = f
-        g = velocities[k].copy()
-        events, reflections = fly(
-            f, g, normals, gram, jumps, durations[k], max_events, kicks, cotangents
-        )
-        count[2] += reflections
-        if events < 0:
-            f[:] = start
-            count[1] += max_events
-            count[3] += 1
-        else:
-            count[1] += events
-            cos_t = math.cos(durations[k])
-            sin_t = math.sin(durations[k])
-            for i in range(r):
-                z[i] = z[i] * cos_t + momenta[k, i] * sin_t
-            for j in range(n_walls):
-                pending[j] = pending[j] * cos_t + kicks[0, j]
-        if (k + 1) % sweeps == 0:
-            for j in range(n_walls):
-                count[0] += errors[0, j] if f[j] > 0.0 else errors[1, j]
-                weight = pending[j]
-                if weight != 0.0:
-                    pending[j] = 0.0
-                    for i in range(r):
-                        z[i] += weight * normals[j, i]
-            draws[k // sweeps] = z
-    return counts
 
 
 @dataclass
@@ -106,93 +45,6 @@ class BilliardPath:
     capped: np.ndarray
 
 
-#: Event cap of a trajectory, seconds of work. The thinnest version spaces that were met (400 points
-#: that a smooth kernel hardly separates) need several hundred thousand events; a chain that gives
-#: up each time would stay where it started.
-MAX_EVENTS = 5_000_000
-
-
-class BilliardBall(BlockSampler):
-    """One ball between walls.
-
-    Attributes
-    ----------
-    walls, sweeps, block
-        See :class:`BlockSampler`; directions are momenta here.
-    gram : array
-        Gram matrix of the normals, see :func:`wall_gram`.
-    z : array of shape (r,)
-    outputs : array of shape (n_walls,)
-        ``walls.normals @ z``, carried along.
-    since_refresh : int
-        Trajectories since the outputs were last computed from z.
-    """
-
-    carried = ("z", "outputs", "since_refresh")
-
-    def __init__(self, walls, z, *, gram=None, sweeps=1, duration=(1.2, 1.9), max_events=None):
-        super().__init__(walls, sweeps)
-        self.gram = wall_gram(walls.normals) if gram is None else gram
-        self.duration = duration
-        self.max_events = MAX_EVENTS if max_events is None else max_events
-        self.place(z)
-
-    def place(self, z):
-        """Set the ball down somewhere else."""
-        self.z = np.array(z, dtype=np.float64)
-        self._refresh()
-
-    def change_normals(self, walls, gram=None):
-        """Go on among walls in other places; ``gram`` is the Gram matrix of their normals."""
-        self.gram = wall_gram(walls.normals) if gram is None else gram
-        super().change_normals(walls)
-
-    def _refresh(self):
-        self.outputs = fresh_outputs(self.z, self.walls)
-        self.since_refresh = 0
-        if np.isinf(self.walls.energy(self.outputs)):
-            raise ValueError(
-                "The billiard starts where the posterior is zero: a point whose label cannot be "
-                "wrong (noise = 0) is on the wrong side. Start it at a direction without such "
-                "errors, as bayeskernels.models does, or use noise > 0."
-            )
-
-    def move(self, rng, n_draws=1):
-        """Run up to ``n_draws`` times ``sweeps`` trajectories, as far as the block of momenta goes.
-
-        Returns
-        -------
-        draws : array of shape (n, r)
-        counts : array of int, shape (n, 4)
-            Errors, events, reflections, capped trajectories.
-        """
-        if self.needs_block:
-            self.new_block(rng)
-            if self.since_refresh >= REFRESH_EVERY:
-                self._refresh()
-        n_draws = min(n_draws, self.block.left // self.sweeps)
-        n = n_draws * self.sweeps
-        momenta, velocities = self.block.take(n)
-        draws = np.empty((n_draws, self.walls.dimension))
-        counts = _run(
-            self.z,
-            self.outputs,
-            momenta,
-            velocities,
-            rng.uniform(*self.duration, size=n),
-            self.walls.normals,
-            self.gram,
-            self.walls.jumps,
-            self.walls.errors,
-            self.max_events,
-            self.sweeps,
-            draws,
-        )
-        counts[:, 0] += self.walls.constant_errors
-        self.since_refresh += n
-        return draws, counts
-
-
 def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
     """Sample directions from a piecewise constant density on the sphere, without PyMC.
 
@@ -213,6 +65,10 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
         Trajectories with more wall events are given up and counted.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already.
+    tempering : bool, optional
+        Whether to use a ladder of lower walls; by default where a short trial shows the need.
+    circles : bool, optional
+        Whether a great circle follows each trajectory; by default in few dimensions.
 
     Returns
     -------
@@ -238,31 +94,42 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
 class RefractiveBilliard(SphereStep):
     """Step method for the direction of a label-noise classifier; PyMC's choice for it.
 
-    Exact for every flip rate, zero included; nothing is tuned. What is discarded as tuning only
-    lets the chain forget its start.
+    Exact for every flip rate, zero included. A chain begins with a short trial: where balls from
+    different starts do not come to agree, as with many points in few dimensions and little signal,
+    it runs on a ladder of lower walls (parallel tempering); in very few dimensions it adds great
+    circles. Nothing else is tuned: the draws of the tuning phase let the chain forget its start.
 
     Parameters
     ----------
     vars : list, optional
-        The direction; the model's :class:`~bayeskernels.distributions.UniformSphere` by default.
+        The direction, and the :class:`~bayeskernels.distributions.FlipRate` of its labels if it is
+        unknown: the rate is then drawn after every trajectory. By default the model's
+        :class:`~bayeskernels.distributions.UniformSphere` and what belongs to it.
     sweeps : int, optional
-        Trajectories per recorded draw. By default as many as take about as long as PyMC needs for
-        recording a draw: 10 up to 100 walls, one from 1000 on.
+        Rounds per recorded draw, each with a trajectory on every rung. By default as many as take
+        about as long as PyMC needs for recording a draw: 10 up to 100 walls, one from 1000 on.
     duration : tuple of float, default (1.2, 1.9)
         Interval from which the duration of each trajectory is drawn; within (0, pi]. The efficiency
         is flat around the default.
     max_events : int, optional
         A trajectory that meets more walls than this, by default five million, is given up (the
         chain stays where it is, which keeps it exact) and counted in the statistic
-        ``refractive_capped``.
+        ``refractive_capped``. Where great circles follow, the cap is at most 20,000.
+    tempering : bool, optional
+        Whether to use a ladder; by default the trial decides. There is none where the kernel has
+        random hyperparameters, since all rungs would have to move with it.
+    circles : bool, optional
+        Whether a great circle follows each trajectory; by default where the points have few
+        dimensions (an effective dimension up to five).
     model : pm.Model, optional
         The model in context by default.
 
     Notes
     -----
     Sampler statistics: ``refractive_errors`` (training errors), ``refractive_events`` and
-    ``refractive_reflections`` (walls met and not passed), ``refractive_capped``. In equilibrium the
-    share of reflections among the events is 1 - 2q.
+    ``refractive_reflections`` (walls met and not passed), ``refractive_capped``, all of the chain
+    itself and not of the ladder below it; ``refractive_rungs``, 1 where there is no ladder. In
+    equilibrium the share of reflections among the events is 1 - 2q.
 
     Examples
     --------
@@ -286,10 +153,31 @@ class RefractiveBilliard(SphereStep):
         "refractive_events": (int, []),
         "refractive_reflections": (int, []),
         "refractive_capped": (int, []),
+        "refractive_rungs": (int, []),
     }
     progress_columns = {"refractive_errors": "Errors", "refractive_events": "Events"}
 
-    def __init__(self, vars=None, *, duration=(1.2, 1.9), max_events=None, **kwargs):
+    def __new__(cls, vars=None, **kwargs):
+        """Leave a flip rate whose direction has another step to FlipRateGibbs."""
+        if vars is not None:
+            model = pm.modelcontext(kwargs.get("model"))
+            values = get_value_vars_from_user_vars(vars, model)
+            if not any(_is_a(UniformSphereRV, value, model) for value in values):
+                shared = {"model", "rng", "compile_kwargs", "blocked", "initial_point"}
+                given = {name: value for name, value in kwargs.items() if name in shared}
+                return FlipRateGibbs(vars, **given)
+        return super().__new__(cls, vars, **kwargs)
+
+    def __init__(
+        self,
+        vars=None,
+        *,
+        duration=DURATION,
+        max_events=None,
+        tempering=None,
+        circles=None,
+        **kwargs,
+    ):
         low, high = duration
         if not 0 < low <= high <= math.pi:
             raise ValueError(f"duration must be an interval within (0, pi], got {duration}.")
@@ -297,14 +185,60 @@ class RefractiveBilliard(SphereStep):
             raise ValueError(f"max_events must be at least 1, got {max_events}.")
         self.duration = (float(low), float(high))
         self.max_events = max_events
-        super().__init__(vars, **kwargs)
+        self.tempering = tempering
+        self.circles = circles
+        model = pm.modelcontext(kwargs.get("model"))
+        direction, rates = None, None
+        if vars is not None:
+            values = get_value_vars_from_user_vars(vars, model)
+            rates = [value for value in values if _is_a(FlipRateRV, value, model)]
+            direction = [value for value in values if value not in rates]
+        super().__init__(direction, **kwargs)
+        self.rate = RateOfDirection.find(model, model.values_to_rvs[self.vars[0]])
+        if rates is None:
+            rates = [] if self.rate is None else [model.rvs_to_values[self.rate.variable]]
+        if not rates:
+            self.rate = None
+        elif self.rate is None or rates != [model.rvs_to_values[self.rate.variable]]:
+            names = ", ".join(value.name for value in rates)
+            raise TypeError(
+                f"RefractiveBilliard draws a flip rate along with the direction whose labels it "
+                f"speaks of and of nothing else, under a FlipRate prior with fixed parameters. "
+                f"{names} is not of that kind: leave it to FlipRateGibbs or a general step."
+            )
+        self.vars = [*self.vars, *rates]
+        if self.target.geometry_names:
+            self.tempering = False
+        self._nothing_else_moves = not self.target.geometry_names and set(
+            self.target.rate_names
+        ) <= {value.name for value in rates}
 
     def _forget(self):
         super()._forget()
         self._has_warned = False
+        self._labels = None
+        self._last_rate = None
+
+    def _walls_at(self, point):
+        if self.rate is None:
+            return super()._walls_at(point)
+        if self._labels is None:
+            [geometry] = self.target.geometries(point)
+            self._labels = geometry.by_label(is_shared=self.rate.is_shared)
+        return [self._labels[0]]
 
     def _make_sampler(self, walls, value):
         sweeps = self.sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10))
+        options = {}
+        if self.rate is not None:
+            _, errors, always, totals = self._labels
+            rates = FlipRates(
+                self.rate.high, errors, always, totals, self.rate.alpha, self.rate.beta,
+                self.rate.is_shared, True,
+            )  # fmt: skip
+            # A rate that may rise lowers the walls by itself: what counts is how far it may.
+            options = {"flip_rates": rates, "reference": np.empty(walls.n_walls)}
+            set_heights(rates, options["reference"])
         return BilliardBall(
             walls,
             value,
@@ -312,11 +246,31 @@ class RefractiveBilliard(SphereStep):
             sweeps=sweeps,
             duration=self.duration,
             max_events=self.max_events,
+            tempering=self.tempering,
+            circles=self.circles,
+            **options,
         )
+
+    def step(self, point):
+        """Move the direction, and the flip rate with it; the other variables of ``point`` stay."""
+        if self.rate is None:
+            return super().step(point)
+        given = point[self.rate.value.name]
+        if self.samplers is None:
+            self._adapt_to(point)
+        [ball] = self.samplers
+        if given is not self._last_rate and not np.array_equal(given, self._value_of(ball.rates)):
+            ball.rates = self.rate.value.rate(given)
+        point, stats = super().step(point)
+        self._last_rate = self._value_of(ball.rates)
+        return {**point, self.rate.value.name: self._last_rate}, stats
+
+    def _value_of(self, rates):
+        return self.rate.value.of(rates[0] if self.rate.is_shared else rates.copy())
 
     def _move(self, sampler):
         draws, [counts] = sampler.move(self.rng)
-        if counts[3] and not self._has_warned:
+        if counts[3] and sampler.n_moves == 1 and not self._has_warned:
             self._has_warned = True
             _log.warning(
                 "A trajectory met more than max_events = %d walls and was given up; the statistic "
@@ -324,4 +278,25 @@ class RefractiveBilliard(SphereStep):
                 "many: a thin posterior may need more noise, another kernel or a higher cap.",
                 sampler.max_events,
             )
-        return draws[0], dict(zip(self.stats_dtypes_shapes, counts.tolist(), strict=True))
+        counts = [*(int(count) for count in counts[:4]), sampler.n_rungs]
+        return draws[0], dict(zip(self.stats_dtypes_shapes, counts, strict=True))
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        """Directions under label noise, and the flip rate that belongs to one."""
+        if not isinstance(getattr(var.owner, "op", None), FlipRateRV):
+            return super().competence(var, has_grad)
+        model = pm.Model.get_context(error_if_none=False)
+        if model is None or not cls.is_chosen():
+            return Competence.INCOMPATIBLE
+        for w in model.free_RVs:
+            if isinstance(w.owner.op, UniformSphereRV):
+                rate = RateOfDirection.find(model, w)
+                if rate is not None and rate.variable is var:
+                    return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+def _is_a(op_type, value, model):
+    """Whether a value variable is that of a random variable of some type."""
+    return isinstance(model.values_to_rvs[value].owner.op, op_type)

@@ -24,8 +24,7 @@ import numpy as np
 from bayeskernels.samplers.block_draws import OFF_THE_WALL, fresh_outputs, outputs_at
 from bayeskernels.samplers.block_sampler import BlockSampler
 from bayeskernels.samplers.compiled import JIT, dot
-from bayeskernels.samplers.refractive_billiard import MAX_EVENTS
-from bayeskernels.samplers.wall_dynamics import fly, wall_gram
+from bayeskernels.samplers.wall_dynamics import MAX_EVENTS, fly, wall_gram
 
 __all__ = ["RollingBall", "RollingPath", "simulate_billiard"]
 

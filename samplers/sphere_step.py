@@ -148,7 +148,7 @@ class SphereStep(ProgressColumns, BlockedStep):
 
     def _adapt_to(self, point):
         """Bring the samplers to where the model's variables are now."""
-        all_walls = self.target.walls(point)
+        all_walls = self._walls_at(point)
         value = np.asarray(point[self._value_name])
         rows = np.atleast_2d(value)
         geometry_inputs = self.target.geometry_inputs(point)
@@ -175,6 +175,10 @@ class SphereStep(ProgressColumns, BlockedStep):
                 sampler.change_normals(walls, self._gram_of(walls) if self.uses_gram else None)
             sampler.walls = walls
         self.geometry_inputs = [array.copy() for array in geometry_inputs]
+
+    def _walls_at(self, point):
+        """Walls of each direction at a point of the model."""
+        return self.target.walls(point)
 
     def _move_rows(self):
         """Move all directions; counts are added up, other statistics averaged."""
@@ -215,7 +219,12 @@ class SphereStep(ProgressColumns, BlockedStep):
                 return Competence.INCOMPATIBLE
         elif not label_noise_terms(model, var):
             return Competence.INCOMPATIBLE
-        preferred = _preferred.get()
-        if preferred is None:
+        if _preferred.get() is None:
             return cls.suitability
-        return Competence.IDEAL if cls is preferred else Competence.COMPATIBLE
+        return Competence.IDEAL if cls.is_chosen() else Competence.COMPATIBLE
+
+    @classmethod
+    def is_chosen(cls):
+        """Whether ``pm.sample`` takes this step for directions: by default, or by ``prefer``."""
+        preferred = _preferred.get()
+        return cls.suitability is Competence.IDEAL if preferred is None else cls is preferred

@@ -16,7 +16,23 @@ import numpy as np
 from bayeskernels.samplers.block_draws import outputs_at
 from bayeskernels.samplers.compiled import JIT
 
-__all__ = ["MAX_GRAM_BYTES", "fly", "next_wall", "velocity_behind", "wall_gram"]
+__all__ = [
+    "DURATION",
+    "MAX_EVENTS",
+    "MAX_GRAM_BYTES",
+    "fly",
+    "next_wall",
+    "velocity_behind",
+    "wall_gram",
+]
+
+#: Trajectories last a time drawn from this interval; the efficiency is flat around it.
+DURATION = (1.2, 1.9)
+
+#: Event cap of a trajectory, seconds of work. The thinnest version spaces that were met (400 points
+#: that a smooth kernel hardly separates) need several hundred thousand events; a chain that gives
+#: up each time would stay where it started.
+MAX_EVENTS = 5_000_000
 
 #: Above this the Gram matrix of the walls is not stored: its columns are computed when needed.
 MAX_GRAM_BYTES = 2**31

@@ -124,13 +124,54 @@ class WallGeometry:
         # Opposite labels at one place cancel: such a wall changes nothing and costs events.
         matters = (jumps != 0) | (above != below)
         constant = int(np.count_nonzero(~on_wall)) + int(above[~matters].sum())
+        return Walls(self._kept_normals(matters), jumps[matters], errors[:, matters], constant)
+
+    def by_label(self, *, is_shared):
+        """Tell the errors above and below each wall by label, for heights that follow flip rates.
+
+        Parameters
+        ----------
+        is_shared : bool
+            Whether both classes have the same rate: then opposite labels at one place cancel, and
+            make no wall.
+
+        Returns
+        -------
+        walls : Walls
+            All of height one for each net label.
+        errors : array of shape (2, 2, n_walls)
+            Labels that are wrong: ``errors[side, label, wall]``, side 0 is above.
+        always, totals : arrays of shape (2,)
+            Labels that are wrong on both sides, and all labels, negative and positive ones. Of
+            labels that cancel only the sum counts.
+        """
+        n_walls = len(self.normals)
+        label = (self.right_side == self.orientation).astype(np.int64)
+        on_wall = self.wall_of_point >= 0
+        errors = np.zeros((2, 2, n_walls))
+        wrong_side = np.where(self.right_side < 0, 0, 1)
+        np.add.at(errors, (wrong_side[on_wall], label[on_wall], self.wall_of_point[on_wall]), 1.0)
+        changes = errors[1] - errors[0]
+        matters = changes.sum(axis=0) != 0 if is_shared else (changes != 0).any(axis=0)
+        always = np.bincount(label[~on_wall], minlength=2) + errors[0][:, ~matters].sum(axis=1)
+        counts = errors.sum(axis=1).astype(np.int64)
+        walls = Walls(
+            self._kept_normals(matters),
+            changes.sum(axis=0)[matters],
+            counts[:, matters],
+            int(always.sum()),
+        )
+        totals = np.bincount(label, minlength=2).astype(float)
+        return walls, np.ascontiguousarray(errors[:, :, matters]), always, totals
+
+    def _kept_normals(self, matters):
+        """Normals of some walls; the same array each time, so that holders see that it is."""
         if matters.all():
-            return Walls(self.normals, jumps, errors, constant)
-        # Keep the reduced normals: who holds them sees by identity that only heights have changed.
+            return self.normals
         key = matters.tobytes()
         if key not in self._kept:
             self._kept[key] = np.ascontiguousarray(self.normals[matters])
-        return Walls(self._kept[key], jumps[matters], errors[:, matters].copy(), constant)
+        return self._kept[key]
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from bayeskernels.evidence.noise_curve import NoiseEvidence, noise_nodes
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.numpy_graphs import WITHOUT_COMPILER, numpy_function
 from bayeskernels.prior_mass import support_of
+from bayeskernels.samplers.even_rungs import even_rungs
 from bayeskernels.samplers.label_noise_target import LabelNoiseTarget, label_noise_terms
 from bayeskernels.samplers.level_density import LevelDensity
 from bayeskernels.samplers.noise_ladder import ErrorLandscape, NoiseLadder, descend, rungs_of
-from bayeskernels.samplers.power_ladder import even_rungs
 
 __all__ = ["Tempering", "direction_of"]
 

@@ -3,7 +3,8 @@ import pytest
 
 import bayeskernels as bk
 from bayeskernels.samplers import WallGeometry, kernel_gibbs, label_costs, simulate_kernel_gibbs
-from bayeskernels.samplers.kernel_gibbs import GreatCircleWalker, _draw_angle
+from bayeskernels.samplers.great_circle import draw_angle
+from bayeskernels.samplers.kernel_gibbs import GreatCircleWalker
 
 
 def make_walls(m=40, r=8, q=0.1, seed=0):
@@ -40,7 +41,7 @@ def test_angle_has_the_density_of_the_circle(seed):
     edges, mass = density_on_circle(f, g, jumps)
     distribution = np.concatenate([[0.0], np.cumsum(mass)])
     uniforms = rng.random(300)
-    angles = [_draw_angle(f.copy(), g, jumps, u, np.empty(7)) for u in uniforms]
+    angles = [draw_angle(f.copy(), g, jumps, u, np.empty(7)) for u in uniforms]
     np.testing.assert_allclose(np.interp(angles, edges, distribution), uniforms, atol=1e-9)
 
 
@@ -49,7 +50,7 @@ def test_outputs_next_to_zero_keep_their_side():
     jumps = np.array([50.0])
     for f, allowed_first_half in [(1e-30, True), (-1e-30, True)]:
         angles = [
-            _draw_angle(np.array([f]), np.array([1.0]), jumps, u, np.empty(1))
+            draw_angle(np.array([f]), np.array([1.0]), jumps, u, np.empty(1))
             for u in np.linspace(0.01, 0.99, 20)
         ]
         assert all((0 < a < np.pi) == allowed_first_half for a in angles)

@@ -4,6 +4,7 @@ The kernels run as plain Python here, from their own source with one line change
 """
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from scipy import stats
 
 from bayeskernels.samplers import (
     WallGeometry,
+    billiard_ball,
+    great_circle,
     kernel_gibbs,
     label_costs,
-    refractive_billiard,
+    noise_ladder,
+    replicas,
     rolling_ball,
     simulate_billiard,
     simulate_kernel_gibbs,
@@ -26,17 +30,23 @@ FEATURES = np.array([[1.0, 0.2, 0.1], [-0.3, 1.0, 0.4], [0.2, -0.5, 1.0], [1.0, 
 IS_POSITIVE = np.array([True, True, False, False])
 RATES = (0.15, 0.3)
 
+ENGINE = [
+    *((billiard_ball, "play"), (noise_ladder, "play"), (wall_dynamics, "fly")),
+    *((replicas, name) for name in ("_move", "_turn", "_swap_gain", "settle", "fly", "draw_angle")),
+]
+
 # Module of the planted errors, simulation, functions to run as plain Python, sweeps per draw.
 BILLIARD = (
     wall_dynamics,
-    simulate_refractive_billiard,
-    [(refractive_billiard, "_run"), (refractive_billiard, "fly"), (wall_dynamics, "fly")],
+    partial(simulate_refractive_billiard, tempering=False, circles=False),
+    ENGINE,
     2,
 )
+LADDER = (replicas, partial(simulate_refractive_billiard, tempering=True), ENGINE, 1)
 CIRCLES = (
-    kernel_gibbs,
+    great_circle,
     simulate_kernel_gibbs,
-    [(kernel_gibbs, name) for name in ("_run", "_draw_angle")],
+    [(kernel_gibbs, name) for name in ("_run", "draw_angle")],
     4,
 )
 
@@ -52,28 +62,42 @@ MUTATIONS = {
     "kick of the position": (BILLIARD, "fly", "kicks[0, wall] +=", "kicks[0, wall] -="),
     "direction of a crossing": (
         CIRCLES,
-        "_draw_angle",
+        "draw_angle",
         "energy += jumps[j] if f[j] > 0.0 else -jumps[j]",
         "energy -= jumps[j] if f[j] > 0.0 else -jumps[j]",
     ),
     "other half of the circle": (
         CIRCLES,
-        "_draw_angle",
+        "draw_angle",
         "total_energy - energy if",
         "energy if",
     ),
     "sign of the energy": (
         CIRCLES,
-        "_draw_angle",
+        "draw_angle",
         "math.exp(-cost)",
         "math.exp(cost)",
     ),
     "place of an interval": (
         CIRCLES,
-        "_draw_angle",
+        "draw_angle",
         "return start + share *",
         "return share *",
     ),
+    "angle of an ellipse": (
+        LADDER,
+        "_move",
+        "f[j] = f[j] * cos_t + speeds[j] * sin_t",
+        "f[j] = f[j] * cos_t - speeds[j] * sin_t",
+    ),
+    "turn of the kicks": (LADDER, "_turn", "pending[j] *= cos_t", "pending[j] *= sin_t"),
+    "sign of a swap": (
+        LADDER,
+        "_swap_gain",
+        "difference if low[j] > 0.0 else -difference",
+        "-difference if low[j] > 0.0 else difference",
+    ),
+    "free swaps": (LADDER, "_swap_gain", "return gain", "return 0.0"),
 }
 
 
@@ -106,12 +130,14 @@ def mutate(monkeypatch, module, name, old, new):
     scope = {}
     exec(compile(source.replace(old, new), f"mutated {name}", "exec"), vars(module), scope)
     compiled = getattr(module, name)
-    for holder in (module, refractive_billiard, rolling_ball):
+    for holder in (module, replicas, billiard_ball, noise_ladder, kernel_gibbs, rolling_ball):
         if getattr(holder, name, None) is compiled:
             monkeypatch.setattr(holder, name, scope[name])
 
 
-@pytest.mark.parametrize("kernel", [BILLIARD, CIRCLES], ids=["billiard", "great circles"])
+@pytest.mark.parametrize(
+    "kernel", [BILLIARD, LADDER, CIRCLES], ids=["billiard", "ladder", "great circles"]
+)
 def test_plain_python_kernel_is_right(kernel, monkeypatch):
     _, simulate, functions, sweeps = kernel
     as_plain_python(monkeypatch, functions)

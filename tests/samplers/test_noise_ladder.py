@@ -127,8 +127,8 @@ def test_carried_outputs_stay_outputs_of_a_direction():
     landscape = _landscape(features, rng.random(30) < 0.5)
     ladder = NoiseLadder(landscape, [0.0, 1.0, 3.0], landscape.draw_outputs(rng, 3))
     ladder.run(rng, 20_000)
-    z, *_ = np.linalg.lstsq(landscape.normals, ladder.f.T)
-    assert np.abs(landscape.normals @ z - ladder.f.T).max() < 1e-11
+    z, *_ = np.linalg.lstsq(landscape.normals, ladder.balls.outputs.T)
+    assert np.abs(landscape.normals @ z - ladder.balls.outputs.T).max() < 1e-11
 
 
 def test_given_up_trajectories_stay_and_are_counted():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bayeskernels.samplers.energy_reweighting import log_normalizers
+from bayeskernels.samplers.even_rungs import even_rungs
 from bayeskernels.samplers.power_ladder import (
     PowerLadder,
-    even_rungs,
     largest_jump,
     rungs_from_pilot,
 )

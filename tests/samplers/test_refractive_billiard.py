@@ -8,12 +8,12 @@ import bayeskernels as bk
 from bayeskernels.samplers import (
     RefractiveBilliard,
     WallGeometry,
+    billiard_ball,
     label_costs,
-    refractive_billiard,
     simulate_refractive_billiard,
     wall_dynamics,
 )
-from bayeskernels.samplers.refractive_billiard import BilliardBall
+from bayeskernels.samplers.billiard_ball import BilliardBall
 from bayeskernels.samplers.wall_dynamics import next_wall, velocity_behind, wall_gram
 
 Q = 0.1
@@ -129,7 +129,7 @@ def test_errors_equal_a_recount(q):
 @pytest.mark.parametrize("q", [0.0, 0.1])
 def test_outputs_do_not_drift(q, monkeypatch):
     """Thousands of trajectories without a refresh: carried outputs stay those of z."""
-    monkeypatch.setattr(refractive_billiard, "REFRESH_EVERY", 10**9)
+    monkeypatch.setattr(billiard_ball, "REFRESH_EVERY", 10**9)
     walls, features, is_positive = make_walls(q=q, seed=4)
     start = np.ones(walls.dimension)
     if q == 0:
