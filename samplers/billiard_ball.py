@@ -214,7 +214,8 @@ class BilliardBall(BlockSampler):
             signs = np.sign(self.walls.jumps[hard])
             outside = -signs * outputs_at(self.z[None], self.walls.normals[hard])[0]
             depth = signs * outputs_at(self.inside[None], self.walls.normals[hard])[0]
-            pull = np.max(outside / depth, initial=0.0)
+            # A start on a wall has no depth there, and no room to be pulled to.
+            pull = np.max(outside[depth > 0.0] / depth[depth > 0.0], initial=0.0)
             if pull > WIDEST_DRIFT * np.linalg.norm(self.z):
                 raise ValueError(
                     "The version space is numerically empty: rounding errors carry the ball out of "

@@ -268,7 +268,12 @@ def test_cap_is_reported_by_pymc(model, caplog):
             quiet=True,
             progressbar=False,
             compute_convergence_checks=False,
-            refractive_billiard={"max_events": 3, "sweeps": 2, "duration": (1.0, 1.5)},
+            refractive_billiard={
+                "max_events": 3,
+                "sweeps": 2,
+                "duration": (1.0, 1.5),
+                "circles": False,
+            },
         )
     stats = idata.sample_stats
     assert stats["refractive_capped"].sum() > 0
