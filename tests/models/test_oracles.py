@@ -209,7 +209,7 @@ QUICK = ("label noise, inferred", "version space", "mean of a Gaussian")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.tune == 300])
+@pytest.mark.parametrize("name", CASES)
 def test_calibration(name):
     case = CASES[name]
     check_calibration(

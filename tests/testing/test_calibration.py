@@ -122,10 +122,13 @@ def test_wrong_flip_rate_or_sign_shows(error):
 
 def test_reused_steps_give_the_draws_of_pm_sample():
     model = classifier("infer")
-    reused = ReusedSteps(model, 10, 5)(model, 7)["posterior"]
-    plain = PlainSample(10, 5)(model, 7)["posterior"]
-    for name in ("w", "noise"):
-        np.testing.assert_allclose(reused[name], plain[name], rtol=1e-12)
+    reused, plain = ReusedSteps(model, 10, 5), PlainSample(10, 5)
+    for labels in (np.arange(8) % 2, np.arange(8) < 6):
+        with model:
+            pm.set_data({"y_data": labels.astype(int)})
+        draws, expected = (sample(model, 7)["posterior"] for sample in (reused, plain))
+        for name in ("w", "noise"):
+            np.testing.assert_allclose(draws[name], expected[name], rtol=1e-12)
 
 
 def test_likelihood_that_is_a_potential():
