@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bayeskernels.inputs import as_labels
+
 __all__ = ["flip_labels"]
 
 
@@ -36,9 +38,9 @@ def flip_labels(
     >>> y_noisy.tolist(), flipped.tolist()
     ([-1, -1, -1, -1], [False, False, True, True])
     """
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, got shape {y.shape}.")
+    if np.ndim(y) != 1:
+        raise ValueError(f"y must be one-dimensional, got shape {np.shape(y)}.")
+    y = as_labels(y, len(y))
     rates = np.atleast_1d(np.asarray(rate, dtype=float))
     if rates.shape not in ((1,), (2,)):
         raise ValueError(f"rate must be one number or a pair of numbers, got {rate!r}.")

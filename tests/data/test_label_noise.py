@@ -52,3 +52,8 @@ def test_any_two_labels(labels):
 def test_bad_arguments(y, rate, message):
     with pytest.raises(ValueError, match=message):
         data.flip_labels(y, rate, random_seed=1)
+
+
+def test_missing_labels_are_no_class():
+    with pytest.raises(ValueError, match="y has NaN: no label at position 1"):
+        data.flip_labels([1.0, np.nan, 1.0], 0.1)
