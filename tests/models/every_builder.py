@@ -108,8 +108,7 @@ def inverted(y):
 
 def data_of(model, y):
     """Observations in the form of the model's data, by name."""
-    specification = bk.specification_of(model)
-    name = f"{specification.observed_name}_data"
+    name = "x_data" if "x_data" in model.named_vars else "y_data"
     if model[name].ndim == 2:
         y = (y[:, None] == np.arange(y.max() + 1)).astype(int)
     return {name: y}
