@@ -70,6 +70,8 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     if max_points < 1:
         raise ValueError(f"max_points must be at least 1, got {max_points}.")
     specification = specification_of(model)
+    if idata is None:
+        raise ValueError("There are no draws to watch: idata, the result of pm.sample, is needed.")
     idata = read_draws(model, idata)
     posterior = idata["posterior"].to_dataset()
     watched = xr.Dataset(coords={name: posterior[name] for name in ("chain", "draw")})

@@ -112,6 +112,8 @@ def test_prediction_with_a_kernel_for_each_draw(ard):
 def test_prediction_of_a_regression(noise):
     model = generalized_kernel_model(X, TARGETS, kernel=gaussian, link="identity", noise=noise)
     idata = invent_draws()
+    if noise is not None:
+        idata["posterior"] = idata["posterior"].to_dataset().drop_vars("noise")
     prediction = bk.predict(model, idata, X_NEW)
     beta = idata.posterior["beta"].values.reshape(10, 20)
     f = idata.posterior["u"].values.ravel() + gaussian(X_NEW, X) @ beta.T

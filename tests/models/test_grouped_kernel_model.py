@@ -128,7 +128,7 @@ def test_prediction_of_two_classes_by_several_kernels():
     np.testing.assert_allclose(prediction["latent"], f.mean(axis=1))
     np.testing.assert_allclose(prediction["probability"][:, 1], ndtr(f).mean(axis=1))
     other, _, _ = invented(True, True)
-    with pytest.raises(ValueError, match="do not belong together"):
+    with pytest.raises(ValueError, match="draws of beta have the dims"):
         bk.predict(model, other, X_NEW)
 
 
