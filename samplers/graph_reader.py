@@ -1,7 +1,10 @@
 """Values of a model's graphs at a point, for step methods."""
 
+import pickle
 from functools import partial
 
+import cloudpickle
+import pytensor
 from pymc.pytensorf import compile as compile_graph
 from pytensor.graph.traversal import ancestors
 
@@ -35,8 +38,14 @@ class GraphReader:
         inputs = [value for value in self.model.value_vars if value in used]
         if not inputs:
             return _PointFunction((), partial(present_value, on_values))
-        function = compile_graph(inputs, on_values, **self.compile_kwargs)
-        return _PointFunction(tuple(value.name for value in inputs), function)
+        with _exact_arithmetic():
+            function = compile_graph(inputs, on_values, **self.compile_kwargs)
+        return _CompiledFunction(tuple(value.name for value in inputs), function)
+
+
+def _exact_arithmetic():
+    """Draws must not depend on how LLVM rounds (:mod:`bayeskernels.samplers.compiled`)."""
+    return pytensor.config.change_flags(numba__fastmath=False)
 
 
 class _PointFunction:
@@ -46,3 +55,15 @@ class _PointFunction:
 
     def __call__(self, point):
         return self.function(*(point[name] for name in self.names))
+
+
+class _CompiledFunction(_PointFunction):
+    """Compiled again in a process that it is sent to, with the same arithmetic."""
+
+    def __getstate__(self):
+        return self.names, cloudpickle.dumps(self.function)
+
+    def __setstate__(self, state):
+        self.names, function = state
+        with _exact_arithmetic():
+            self.function = pickle.loads(function)

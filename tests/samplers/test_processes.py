@@ -13,6 +13,7 @@ import cloudpickle
 import numba
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 from numba.core.dispatcher import Dispatcher
 from threadpoolctl import threadpool_limits
@@ -27,6 +28,7 @@ from bayeskernels.samplers import (
     LaplaceMixture,
     RefractiveBilliard,
     ReversibleJump,
+    graph_reader,
 )
 from bayeskernels.samplers.compiled import dot, weighted_dot
 from bayeskernels.testing.other_process import call_elsewhere
@@ -261,6 +263,29 @@ def test_threads_of_blas(step):
         with threadpool_limits(threads, user_api="blas"):
             records.append(chain.run(chain.begin(made, 1)))
     assert first_difference(*records, list(chain.start)) is None
+
+
+class FlagWhereItIsMade:
+    """In place of a compiled graph."""
+
+    def __init__(self, *args, **kwargs):
+        self.is_fast = pytensor.config.numba__fastmath
+
+    def __reduce__(self):
+        return FlagWhereItIsMade, ()
+
+
+def test_graphs_are_compiled_without_fast_mathematics(monkeypatch):
+    """Here, and once more in a process that a step is sent to."""
+    monkeypatch.setattr(graph_reader, "compile_graph", FlagWhereItIsMade)
+    with pm.Model() as model:
+        x = pm.LogNormal("x")
+    read = graph_reader.GraphReader(model, {})(x)
+    assert not read.function.is_fast
+    sent = pickle.loads(cloudpickle.dumps(read))
+    assert not sent.function.is_fast
+    assert sent.names == ("x_log__",)
+    assert FlagWhereItIsMade().is_fast
 
 
 def compiled_functions():
