@@ -62,10 +62,10 @@ class LabelNoiseProblem:
         """Coordinates of the test points."""
         return self.feature_map(self.X_test)
 
-    def model(self):
-        """The PyMC model of the same posterior."""
+    def model(self, noise=None):
+        """The PyMC model of the same posterior, or with another noise."""
         return bk.models.label_noise_classifier(
-            self.X, self.y, kernel=self.kernel, noise=self.noise
+            self.X, self.y, kernel=self.kernel, noise=self.noise if noise is None else noise
         )
 
     def outputs(self, z):

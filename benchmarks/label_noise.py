@@ -35,13 +35,13 @@ def bare_gibbs(problem, *, seconds, sweeps=20):
     return Contender("KernelGibbs", run, seconds)
 
 
-def billiard_through_pymc(problem, *, seconds, sweeps, name="pm.sample"):
+def billiard_through_pymc(problem, *, seconds, sweeps, name="pm.sample", noise=None):
     """RefractiveBilliard as ``pm.sample`` runs it.
 
     The clock runs from the last tuning step to the last draw, so it leaves out what PyMC
     compiles before and what it computes after sampling.
     """
-    model = problem.model()
+    model = problem.model(noise)
 
     def run(start, n_draws, rng):
         times = []
@@ -128,9 +128,17 @@ def measure_pymc(bench):
                     bare_billiard(problem, seconds=bench.scaled(4.0), sweeps=sweeps, name="bare"),
                     billiard_through_pymc(problem, seconds=bench.scaled(4.0), sweeps=sweeps),
                     bare_billiard(problem, seconds=bench.scaled(2.0), name="bare, every one"),
+                    billiard_through_pymc(
+                        problem,
+                        seconds=bench.scaled(4.0),
+                        sweeps=sweeps,
+                        name="unknown noise",
+                        noise="infer",
+                    ),
                 ],
             )
-            bare, ours, every = (scores[name] for name in ("bare", "pm.sample", "bare, every one"))
+            names = ("bare", "pm.sample", "bare, every one", "unknown noise")
+            bare, ours, every, unknown = (scores[name] for name in names)
             bench.add(
                 "pymc",
                 problem,
@@ -163,6 +171,14 @@ def measure_pymc(bench):
                 ours.error_rate / bare.error_rate,
                 note=f"{ours.error_rate:,.0f}/s; bare with every trajectory recorded "
                 f"{every.error_rate:,.0f}/s",
+            )
+            bench.add(
+                "pymc",
+                problem,
+                "outputs ESS/s with unknown noise, share of bare with known noise",
+                unknown.output_rate / bare.output_rate,
+                0.3,
+                note=f"{unknown.output_rate:,.0f}/s; error count {unknown.error_rate:,.0f}/s",
             )
 
 
