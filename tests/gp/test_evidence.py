@@ -205,13 +205,14 @@ def test_no_evidence_where_the_matrix_is_indefinite(data, monkeypatch):
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         ExactPosterior(-np.eye(3), 0.5, np.ones(3))
     with pm.Model() as model:
-        kernel = cov.Linear(3, c=0.0) * -pm.HalfNormal("scale", 1)
+        kernel = cov.Linear(3, c=0.0) * pm.Normal("scale", 1.0, 1.0)  # positive at the start only
         bk.models.gp_regression(*data, kernel=kernel, noise=0.01)
     evidence = bk.gp.EvidenceFunction(model)
+    negative = np.array([-1.0])
     for small in (512, 0):
         monkeypatch.setattr(exact_evidence, "SMALL", small)
-        value, gradient = evidence(np.zeros(1))
-        assert value == evidence.value(np.zeros(1)) == -np.inf
+        value, gradient = evidence(negative)
+        assert value == evidence.value(negative) == -np.inf
         assert (gradient == 0).all()
 
 
