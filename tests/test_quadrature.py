@@ -94,7 +94,7 @@ def test_draws_predict_and_the_result_itself_is_refused():
         bk.predict(model, 3, [[1.0, 1.0]])
     with pytest.raises(TypeError, match=r"type int: give that of pm\.sample"):
         bk.predict(bk.models.bayesian_linear_regression(X, [1.0, 2.0, 3.0, 4.0]), 3, X)
-    with pytest.raises(ValueError, match="no posterior draws of 'w'"):
+    with pytest.raises(TypeError, match="got an object of the type dict"):
         bk.predict(model, {}, [[1.0, 1.0]])
 
 
