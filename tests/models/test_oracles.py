@@ -135,7 +135,7 @@ CASES = {
     "label noise, random width": Case(random_width, replications=20),
     "version space": Case(machine(), few=4, reuse_steps=False),
     "soft boundaries": Case(machine(0.5), few=4, reuse_steps=False),
-    "random softness": Case(random_softness, replications=20, reuse_steps=False),
+    "random softness": Case(random_softness, replications=10, reuse_steps=False),
     "version spaces of three classes": Case(
         machine(), y=THREE[:4], reuse_steps=False, accept=is_partition
     ),
