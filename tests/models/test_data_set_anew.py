@@ -36,6 +36,7 @@ from bayeskernels.samplers import (
 #: Models with a step of their own.
 STEPS = {
     "label_noise_classifier": RefractiveBilliard,
+    "inferred noise": RefractiveBilliard,
     "noise zero": RefractiveBilliard,
     "soft boundaries": KernelGibbs,
     "one against the rest": RefractiveBilliard,
