@@ -100,7 +100,7 @@ STEPS = {
 COMPILED_STEPS = {"moved walls": moved_walls, "independence": two_modes}
 
 
-def kernel_and_nuts():
+def with_slice_sampler():
     with pm.Model():
         ell = pm.LogNormal("ell", 0.0, 0.5)
         generalized(X, LABELS, max_active=10, kernel=pm.gp.cov.Matern52(2, ls=ell))
@@ -109,7 +109,7 @@ def kernel_and_nuts():
 
 #: What makes its draws by itself.
 CALLS = {
-    "slice sampler beside it": kernel_and_nuts,
+    "slice sampler beside it": with_slice_sampler,
     "power tempering": lambda: (
         bk.samplers.PowerTempering(generalized(X, LABELS, max_active=6))
         .sample(20, tune=20, chains=1, **QUIET)
