@@ -238,3 +238,18 @@ def test_log_likelihood_of_every_model(name):
     values = draws["log_likelihood"][model.observed_RVs[0].name]
     assert (values.sizes["chain"], values.sizes["draw"]) == (2, 4)
     assert not np.isnan(values).any()
+
+
+@pytest.mark.parametrize(
+    "name", ["one against the rest", "three classes", "two kernels", "dense", "inferred noise"]
+)
+@pytest.mark.parametrize("n_new", [5, 20])
+def test_posterior_predictive_draws_at_new_points(name, n_new):
+    model = build(name)
+    draws = some_draws(model)
+    with model:
+        pm.set_data({"X": np.random.default_rng(1).normal(size=(n_new, 2))})
+        drawn = pm.sample_posterior_predictive(
+            draws, var_names=["y"], progressbar=False, compile_kwargs={"mode": PLAIN}
+        )
+    assert drawn["posterior_predictive"]["y"].sizes["obs"] == n_new
