@@ -52,8 +52,7 @@ def _walls(features, score, noise, signal, share, rng):
 
 
 def _billiard(walls, rng, **options):
-    sweeps = int(np.clip(round(1000 / walls.n_walls), 1, 10))
-    ball = BilliardBall(walls, rng.standard_normal(walls.dimension), sweeps=sweeps, **options)
+    ball = BilliardBall(walls, rng.standard_normal(walls.dimension), **options)
     draws, counts = ball.run(rng, TUNE + DRAWS)
     return draws, counts[:, 0], ball.n_rungs
 

@@ -72,8 +72,9 @@ class BilliardBall(BlockSampler):
         Start; of any length, on an allowed side of every infinitely high wall.
     gram : array, optional
         Gram matrix of the normals, see :func:`wall_gram`.
-    sweeps : int
-        Rounds per draw.
+    sweeps : int, optional
+        Rounds per draw. By default as many as take about as long as PyMC needs for recording a
+        draw, 10 up to 100 walls and one from 1000 on, and twice as many on a ladder.
     duration : tuple of float
         Each trajectory lasts a time drawn uniformly from this interval.
     max_events : int, optional
@@ -101,7 +102,7 @@ class BilliardBall(BlockSampler):
 
     carried = (
         *("balls", "parity", "since_refresh", "scales", "reference"),
-        *("n_moves", "max_events", "is_planned", "inside", "rates"),
+        *("n_moves", "sweeps", "max_events", "is_planned", "inside", "rates"),
     )
 
     def __init__(
@@ -110,7 +111,7 @@ class BilliardBall(BlockSampler):
         z,
         *,
         gram=None,
-        sweeps=1,
+        sweeps=None,
         duration=DURATION,
         max_events=None,
         tempering=None,
@@ -119,7 +120,8 @@ class BilliardBall(BlockSampler):
         reference=None,
     ):
         self.flip_rates = FlipRates.fixed() if flip_rates is None else flip_rates
-        super().__init__(walls, sweeps)
+        self.has_own_sweeps = sweeps is None
+        super().__init__(walls, sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10)))
         self.gram = wall_gram(walls.normals) if gram is None else gram
         self.duration = duration
         self.max_events = MAX_EVENTS if max_events is None else max_events
@@ -301,6 +303,8 @@ class BilliardBall(BlockSampler):
         )
         self.scales = rungs_of([pilot], swap_rate=SWAP_RATE)
         self.scales[-1] = 1.0
+        if self.has_own_sweeps:
+            self.sweeps *= 2
         level = np.searchsorted(pilot.betas, self.scales, side="right") - 1
         particle = rng.integers(PILOT_PARTICLES, size=self.n_rungs)
         z = [pilot.positions[k][i] for k, i in zip(level, particle, strict=True)]

@@ -45,7 +45,7 @@ class BilliardPath:
     capped: np.ndarray
 
 
-def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
+def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options):
     """Sample directions from a piecewise constant density on the sphere, without PyMC.
 
     Parameters
@@ -87,7 +87,7 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, **options):
     >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # each of two labels is wrong with q = 0.1
     True
     """
-    draws, counts = BilliardBall(walls, z, **options).run(rng, n_draws)
+    draws, counts = BilliardBall(walls, z, sweeps=sweeps, **options).run(rng, n_draws)
     return BilliardPath(draws, *counts.T)
 
 
@@ -107,7 +107,8 @@ class RefractiveBilliard(SphereStep):
         :class:`~bayeskernels.distributions.UniformSphere` and what belongs to it.
     sweeps : int, optional
         Rounds per recorded draw, each with a trajectory on every rung. By default as many as take
-        about as long as PyMC needs for recording a draw: 10 up to 100 walls, one from 1000 on.
+        about as long as PyMC needs for recording a draw: 10 up to 100 walls, one from 1000 on. On a
+        ladder it is twice as many.
     duration : tuple of float, default (1.2, 1.9)
         Interval from which the duration of each trajectory is drawn; within (0, pi]. The efficiency
         is flat around the default.
@@ -228,7 +229,6 @@ class RefractiveBilliard(SphereStep):
         return [self._labels[0]]
 
     def _make_sampler(self, walls, value):
-        sweeps = self.sweeps or int(np.clip(round(1000 / max(walls.n_walls, 1)), 1, 10))
         options = {}
         if self.rate is not None:
             _, errors, always, totals = self._labels
@@ -243,7 +243,7 @@ class RefractiveBilliard(SphereStep):
             walls,
             value,
             gram=self._gram_of(walls),
-            sweeps=sweeps,
+            sweeps=self.sweeps,
             duration=self.duration,
             max_events=self.max_events,
             tempering=self.tempering,

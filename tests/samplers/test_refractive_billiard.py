@@ -142,7 +142,7 @@ def test_outputs_do_not_drift(q, monkeypatch):
 
 def test_refresh_counts_trajectories():
     walls, _, _ = make_walls()
-    ball = BilliardBall(walls, np.ones(walls.dimension))
+    ball = BilliardBall(walls, np.ones(walls.dimension), sweeps=1)
     rng = np.random.default_rng(2)
     for _ in range(5):
         ball.run(rng, 32)
