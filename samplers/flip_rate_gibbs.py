@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
-from pymc.pytensorf import compile as compile_graph
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
@@ -146,20 +145,16 @@ class _RateInModel:
         self.shape = tuple(int(n) for n in rate.shape.eval())
         # For each likelihood term the entry of the rate that is the rate of class 0, of class 1.
         self.entries = [[_entry(rate, q) for q in rv.owner.inputs[3:5]] for rv in mine]
-        graphs = list(rate.owner.inputs[2:4])
-        for rv in mine:
-            graphs += [rv.owner.inputs[2], model.rvs_to_values[rv]]
-        graphs = model.replace_rvs_by_values(graphs)
-        used = set(ancestors(graphs))
-        inputs = [v for v in model.value_vars if v in used]
-        self._function = compile_graph(inputs, graphs, **compile_kwargs)
-        self._names = [v.name for v in inputs]
+        read = GraphReader(model, compile_kwargs)
+        self._prior = [read(parameter) for parameter in rate.owner.inputs[2:4]]
+        self._pairs = [(read(rv.owner.inputs[2]), read(model.rvs_to_values[rv])) for rv in mine]
 
     def counts(self, point):
         """Prior parameters, labels that were flipped at this rate, and labels that were not."""
-        alpha, beta, *pairs = self._function(*(point[name] for name in self._names))
+        alpha, beta = (read(point) for read in self._prior)
         flips, stays = np.zeros(self.shape), np.zeros(self.shape)
-        for entries, f, y in zip(self.entries, pairs[::2], pairs[1::2], strict=True):
+        for entries, (outputs, labels) in zip(self.entries, self._pairs, strict=True):
+            f, y = outputs(point), labels(point)
             # An output of exactly zero counts as an error: the true class is the other one.
             error = np.where(y == 1, f <= 0, f >= 0)
             true_class = np.where(error, 1 - y, y)
