@@ -181,9 +181,12 @@ def _tally(outputs, weights, roots, values, slopes, per_step, by_angle):
 
 
 def largest_shares(outputs):
-    """Share of the draws in which each class has the largest output, shape (n, n_classes)."""
-    winners = outputs.argmax(axis=2)
-    return np.stack([(winners == c).mean(axis=1) for c in range(outputs.shape[2])], axis=1)
+    """Share of the draws in which each class has the largest output, shape (n, n_classes).
+
+    Classes that are equal, as all are where a kernel has died out, have equal parts of a vote.
+    """
+    is_largest = outputs == outputs.max(axis=2, keepdims=True)
+    return (is_largest / is_largest.sum(axis=2, keepdims=True)).mean(axis=1)
 
 
 def largest_probabilities(outputs, rest, rank):

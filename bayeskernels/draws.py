@@ -5,6 +5,7 @@ result by :func:`posterior_draws`.
 """
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayeskernels.specification import mark_of, specification_or_none
@@ -18,9 +19,10 @@ def read_draws(model, idata):
     Parameters
     ----------
     model : pm.Model or PermutationPerceptron
-    idata : DataTree, xarray.Dataset or None
+    idata : DataTree, xarray.Dataset, xarray.DataArray or None
         What ``pm.sample`` returned, its posterior alone, one chain or draw of it, or samples that
-        were stacked by ``az.extract``. Also an object with ``to_datatree``.
+        were stacked by ``az.extract``, which makes an array of a single variable. Also an object
+        with ``to_datatree``.
 
     Returns
     -------
@@ -58,12 +60,16 @@ def read_posterior(idata):
         )
     if not isinstance(idata, xr.DataTree | xr.Dataset) and hasattr(idata, "to_datatree"):
         idata = idata.to_datatree()
+    if isinstance(idata, xr.DataArray) and idata.name is not None:
+        idata = idata.to_dataset()
     if isinstance(idata, xr.DataTree):
         if "posterior" not in idata.children and idata.data_vars:
             idata = idata.to_dataset()
     elif not isinstance(idata, xr.Dataset):
         # An approximation that can be drawn from was handed over itself.
-        remedy = "draws of it, .sample(1000)" if hasattr(idata, "sample") else "that of pm.sample"
+        is_data = isinstance(idata, xr.DataArray | pd.DataFrame | pd.Series)
+        can_be_drawn = hasattr(idata, "sample") and not is_data
+        remedy = "draws of it, .sample(1000)" if can_be_drawn else "that of pm.sample"
         raise TypeError(
             "idata must be a DataTree with posterior draws, got an object of the type "
             f"{type(idata).__name__}: give {remedy}."

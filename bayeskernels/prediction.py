@@ -88,7 +88,8 @@ def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progre
             apart one against the rest the one with the largest mean output.
         ``vote``
             Share of the drawn classifiers, all in the span, that vote for a class (KGS, equation
-            (4)). It knows nothing of flips and of what lies beyond the span.
+            (4)). It knows nothing of flips and of what lies beyond the span. Where the outputs of
+            classes are equal, they have equal parts of a vote.
         ``entropy``
             Of the votes, in bits (KGS prints it without its minus sign).
         ``latent``
@@ -236,7 +237,7 @@ def _link_prediction(blocks, n, class_names, link):
     votes, positive, latent, spread = (np.empty(n) for _ in range(4))
     for part, outputs, rest in blocks:
         probability, variance = link(outputs, rest)
-        votes[part] = (outputs > 0).mean(axis=1)
+        votes[part] = np.heaviside(outputs, 0.5).mean(axis=1)
         positive[part] = probability.mean(axis=1)
         latent[part] = outputs.mean(axis=1)
         beyond = np.broadcast_to(variance, outputs.shape).mean(axis=1)

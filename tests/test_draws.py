@@ -205,6 +205,18 @@ def test_all_forms_predict_the_same(built):
     xr.testing.assert_allclose(first, predict(model, posterior.isel(chain=[0])))
 
 
+def test_extracted_array_of_one_variable():
+    """az.extract makes an array of a posterior with a single variable."""
+    model = models.label_noise_classifier(X, Y, kernel=kernel(), noise=0.1)
+    whole = invent(model)
+    extracted = az.extract(whole)
+    assert isinstance(extracted, xr.DataArray)
+    xr.testing.assert_allclose(predict(model, extracted), predict(model, whole))
+    for no_draws in (extracted.rename(None), extracted.to_pandas()):
+        with pytest.raises(TypeError, match=r"give that of pm\.sample"):
+            predict(model, no_draws)
+
+
 def test_wrong_type_where_nothing_is_read():
     """A process and a mean of which nothing is random need no draws, but take no nonsense."""
     process = models.gp_regression(X, T, kernel=kernel(), noise=0.1)

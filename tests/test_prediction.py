@@ -230,6 +230,35 @@ def test_output_of_zero_is_half_a_vote():
     assert prediction["entropy"].item() == 1.0
 
 
+def test_equal_outputs_share_a_vote():
+    """Where a kernel has died out, draws say nothing of any class."""
+    far, classes = X_NEW[:2] + 100.0, np.arange(20) % 3
+    against = bk.models.bayes_point_machine(X, classes, kernel=covariance())
+    directions = np.random.default_rng(1).standard_normal((1, 4, 3, 20))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    of_directions = xr.Dataset({"w": (("chain", "draw", "class", "basis"), directions)})
+    generalized = [
+        bk.models.generalized_kernel_model(X, y, kernel=covariance()) for y in (Y, classes)
+    ]
+    of_coefficients = [
+        xr.Dataset(
+            {
+                "beta": (("chain", "draw", "obs", *dims), np.ones((1, 4, 20, *shape))),
+                "gamma": (("chain", "draw", "obs"), np.ones((1, 4, 20), dtype=int)),
+                "u": (("chain", "draw", *dims), np.zeros((1, 4, *shape))),
+            }
+        )
+        for dims, shape in (((), ()), (("class",), (3,)))
+    ]
+    for model, draws in zip(
+        [against, *generalized], [of_directions, *of_coefficients], strict=True
+    ):
+        prediction = bk.predict(model, draws, far, progressbar=False)
+        n_classes = prediction.sizes["class"]
+        np.testing.assert_allclose(prediction["vote"], 1.0 / n_classes)
+        np.testing.assert_allclose(prediction["entropy"], np.log2(n_classes))
+
+
 def test_agrees_with_posterior_predictive_draws():
     """PyMC's own prediction is that of the papers, only slower; 5 standard errors, fixed seed."""
     model = bk.models.label_noise_classifier(X, Y, kernel=covariance(), noise=(0.05, 0.3))
