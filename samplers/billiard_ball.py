@@ -305,9 +305,7 @@ class BilliardBall(BlockSampler):
         self.scales[-1] = 1.0
         if self.has_own_sweeps:
             self.sweeps *= 2
-        level = np.searchsorted(pilot.betas, self.scales, side="right") - 1
-        particle = rng.integers(PILOT_PARTICLES, size=self.n_rungs)
-        z = [pilot.positions[k][i] for k, i in zip(level, particle, strict=True)]
+        z, _ = pilot.draw_particles(self.scales, rng)
         z[-1] = self.z
         self.balls = Balls.at_positions(z, outputs_at(np.array(z), self.walls.normals))
         self._rungs = None
@@ -329,7 +327,7 @@ def gets_stuck(landscape, z, rng):
 
     Examples
     --------
-    Two hundred random labels in three dimensions make valleys that no ball leaves; labels of a
+    Two hundred random labels in six dimensions make valleys that no ball leaves; labels of a
     linear classifier do not.
 
     >>> import numpy as np

@@ -149,6 +149,13 @@ class Descent:
     is_saturated: bool
     events: int
 
+    def draw_particles(self, betas, rng):
+        """Positions and outputs of a random particle at about each of some betas, as two lists."""
+        levels = np.searchsorted(self.betas, betas, side="right") - 1
+        particles = rng.integers(self.energies.shape[1], size=len(betas))
+        drawn = list(zip(levels, particles, strict=True))
+        return [self.positions[k][i] for k, i in drawn], [self.outputs[k][i] for k, i in drawn]
+
 
 def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=None):
     """Lower particles from the prior by sequential Monte Carlo, to place the rungs of a ladder.
@@ -313,9 +320,7 @@ class NoiseLadder:
     @classmethod
     def from_descent(cls, landscape, betas, descent, rng):
         """Set every replica down where a pilot was at about its beta."""
-        numbers = np.searchsorted(descent.betas, betas, side="right") - 1
-        particles = rng.integers(descent.energies.shape[1], size=len(betas))
-        outputs = [descent.outputs[k][i] for k, i in zip(numbers, particles, strict=True)]
+        _, outputs = descent.draw_particles(betas, rng)
         return cls(landscape, betas, outputs)
 
     def run(self, rng, n_rounds, on_block=None):

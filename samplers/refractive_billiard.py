@@ -20,7 +20,7 @@ from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs, RateOfDirection
 from bayeskernels.samplers.sphere_step import SphereStep
 from bayeskernels.samplers.wall_dynamics import DURATION
 
-__all__ = ["BilliardBall", "BilliardPath", "RefractiveBilliard", "simulate_refractive_billiard"]
+__all__ = ["BilliardPath", "RefractiveBilliard", "simulate_refractive_billiard"]
 
 _log = logging.getLogger(__name__)
 

@@ -284,6 +284,15 @@ def _move(ball, rung, t, balls, terrain, rungs, luck, workspace):
 
 
 @numba.njit(**JIT)
+def _counted(terrain, f):
+    """What the terrain counts at outputs f."""
+    total = terrain.constant
+    for j in range(len(f)):
+        total += terrain.costs[0, j] if f[j] > 0.0 else terrain.costs[1, j]
+    return total
+
+
+@numba.njit(**JIT)
 def _swap_gain(low, high, lower, higher):
     """Log-density gained if the balls with outputs ``low`` and ``high`` changed their rungs."""
     gain = 0.0
@@ -330,11 +339,7 @@ def play(balls, terrain, rungs, luck, flip_rates, tally, parity, rng):
             events, reflections, is_capped = _move(
                 ball, k, t, balls, terrain, rungs, luck, workspace
             )
-            f = balls.outputs[ball]
-            total = terrain.constant
-            for j in range(n_walls):
-                total += terrain.costs[0, j] if f[j] > 0.0 else terrain.costs[1, j]
-            tally.energies[t, k] = total
+            tally.energies[t, k] = _counted(terrain, balls.outputs[ball])
             tally.totals[1] += events
             tally.totals[2] += is_capped
             if k == top and len(tally.draws) > 0:
@@ -367,11 +372,7 @@ def play(balls, terrain, rungs, luck, flip_rates, tally, parity, rng):
             draw_rates(flip_rates, balls.outputs[ball], rungs.heights[top], rng)
         if is_record:
             row = t // tally.sweeps
-            errors = terrain.constant
-            f = balls.outputs[ball]
-            for j in range(n_walls):
-                errors += terrain.costs[0, j] if f[j] > 0.0 else terrain.costs[1, j]
-            tally.counts[row, 0] = round(errors)
+            tally.counts[row, 0] = round(_counted(terrain, balls.outputs[ball]))
             settle(balls.z[ball], balls.pending[ball], terrain.normals)
             tally.draws[row] = balls.z[ball]
             tally.rates[row] = flip_rates.rates
