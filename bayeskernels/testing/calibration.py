@@ -236,13 +236,13 @@ class _JointDraws:
 
 
 class PlainSample:
-    """``pm.sample`` as it is, with one chain."""
+    """``pm.sample`` as it is, chain after chain in this process."""
 
-    def __init__(self, draws, tune):
+    def __init__(self, draws, tune, chains=1):
         self.options = {
             "draws": draws,
             "tune": tune,
-            "chains": 1,
+            "chains": chains,
             "cores": 1,
             "progressbar": False,
             "quiet": True,

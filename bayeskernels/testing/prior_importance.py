@@ -8,10 +8,10 @@ of data: labels of ten points or so are what it can take.
 from dataclasses import dataclass, field
 
 import numpy as np
-import pymc as pm
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from bayeskernels.testing.calibration import PlainSample
 from bayeskernels.testing.mean_comparison import mean_and_error, standard_score
 from bayeskernels.testing.model_quantities import LOG_LIKELIHOOD, ModelQuantities
 
@@ -185,20 +185,8 @@ def check_posterior(
     """
     oracle = prior_importance(model, quantities, draws=prior_draws, random_seed=random_seed)
     if sample is None:
-        with model:
-            idata = pm.sample(
-                draws,
-                tune=tune,
-                chains=chains,
-                cores=1,
-                progressbar=False,
-                quiet=True,
-                compute_convergence_checks=False,
-                nuts_sampler="pymc",
-                random_seed=random_seed,
-            )
-    else:
-        idata = sample(model, random_seed)
+        sample = PlainSample(draws, tune, chains)
+    idata = sample(model, random_seed)
     scores = oracle.z_scores(idata["posterior"].to_dataset())
     if estimate is not None:
         evidence = estimate(model, idata)
