@@ -132,7 +132,7 @@ class BoundSpecification:
         return f"{self.prefix}{name}" if value is None else value
 
     def bound_to(self, model):
-        """The same of a copy of the model."""
+        """The specification of a copy of the model."""
         same = replace(self, model=model)
         if not hasattr(self.kernel, "with_variables"):
             return same
@@ -158,7 +158,7 @@ class BoundSpecification:
 
 
 def refuse_second_specification(model):
-    """Raise if a model already holds a classifier: before a builder adds anything to it."""
+    """Raise if a model already holds one of the zoo: before a builder adds anything to it."""
     if hasattr(model, _ATTRIBUTE):
         raise ValueError(
             "The model in context already holds a model of the zoo. Build each in a model of its "

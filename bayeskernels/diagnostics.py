@@ -73,8 +73,6 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
     if idata is None:
         raise ValueError("There are no draws to watch: idata, the result of pm.sample, is needed.")
     idata = read_draws(model, idata)
-    if idata is None:
-        raise ValueError("Draws are watched: idata, the result of pm.sample, is needed.")
     posterior = idata["posterior"].to_dataset()
     watched = xr.Dataset(coords={name: posterior[name] for name in ("chain", "draw")})
     if specification.training is not None:

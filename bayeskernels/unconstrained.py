@@ -182,7 +182,7 @@ class UnconstrainedDensity:
         Raises
         ------
         ValueError
-            If that are too many points to find them one by one.
+            If too many points fail for them to be found one by one.
         """
         points = np.asarray(points, dtype=np.float64)
         values, failures = np.empty(len(points)), 0
