@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytensor.tensor as pt
 
-from bayeskernels.bound_specification import BoundSpecification, specification_of
-from bayeskernels.specification import no_classes
+from bayeskernels.specification import TargetSpecification, specification_of
 
 __all__ = ["GaussianProcessSpecification", "process_of", "targets_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianProcessSpecification(BoundSpecification):
+class GaussianProcessSpecification(TargetSpecification):
     """A Gaussian-process regression.
 
     Attributes
@@ -32,14 +31,6 @@ class GaussianProcessSpecification(BoundSpecification):
     inducing: np.ndarray | None = field(default=None, repr=False)
     jitter: float = 0.0
 
-    conditions_on_data = True
-
-    @property
-    def y(self):
-        """Targets as the model has them now, shape (n,)."""
-        self.require_paired_data()
-        return np.asarray(self.observed, dtype=np.float64)
-
     @property
     def noise(self):
         """Standard deviation of the noise: data or a random variable of the model."""
@@ -51,10 +42,6 @@ class GaussianProcessSpecification(BoundSpecification):
         if self.fixed_mean is not None:
             return pt.as_tensor(np.float64(self.fixed_mean))
         return self.variable(f"{self.prefix}mean")
-
-    def require_classes(self, what, n_classes=None):
-        """Refuse, for a tool of classifiers that is called ``what``."""
-        raise no_classes(what, self.kind)
 
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bayeskernels.bound_specification import BoundSpecification
 from bayeskernels.linear_gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.rbf_units import RBFUnits, lower_factor
-from bayeskernels.specification import no_classes
+from bayeskernels.specification import TargetSpecification
 
 __all__ = [
     "GaussianMeanSpecification",
@@ -22,19 +21,11 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegressionSpecification(BoundSpecification):
-    """What all regressions have."""
+class RegressionSpecification(TargetSpecification):
+    """What all regressions have that are Gaussian given their hyperparameters."""
 
     #: Names of the hyperparameters that :meth:`moments` takes.
     hyperparameters = ()
-
-    conditions_on_data = True
-
-    @property
-    def y(self):
-        """Targets as the model has them now, shape (n,)."""
-        self.require_paired_data()
-        return np.asarray(self.observed, dtype=np.float64)
 
     @property
     def needed(self):
@@ -48,10 +39,6 @@ class RegressionSpecification(BoundSpecification):
             f"This tool is for classifiers; a {self.kind} is a regression. bk.predict gives the "
             "mean and the standard deviation of new targets."
         )
-
-    def require_classes(self, what, n_classes=None):
-        """Refuse, for a tool of classifiers that is called ``what``."""
-        raise no_classes(what, self.kind)
 
     def require_two_classes(self, what):
         """Refuse, for a tool of classifiers that is called ``what``."""

@@ -36,6 +36,7 @@ __all__ = [
     "LogisticSpecification",
     "ModelSpecification",
     "SmoothSpecification",
+    "TargetSpecification",
     "attach_specification",
     "mark_of",
     "no_classes",
@@ -295,6 +296,23 @@ class LogisticSpecification(SmoothSpecification):
     def rank(self):
         """Number of weights."""
         return len(self.feature_map.names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSpecification(BoundSpecification):
+    """What regressions have in the place of classes."""
+
+    conditions_on_data = True
+
+    @property
+    def y(self):
+        """Targets as the model has them now, shape (n,)."""
+        self.require_paired_data()
+        return np.asarray(self.observed, dtype=np.float64)
+
+    def require_classes(self, what, n_classes=None):
+        """Refuse, for a tool of classifiers that is called ``what``."""
+        raise no_classes(what, self.kind)
 
 
 def no_classes(what, kind):
