@@ -33,6 +33,9 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
     marginal : bool, default False
         Integrate the weights out of the model, so that only precisions are sampled: quick mixing,
         at O(n^3) for each gradient.
+        Then ``pm.sample_posterior_predictive`` replicates targets of the prior, and
+        ``pm.compute_log_likelihood`` gives one number for all targets: for checks and leave-one-out
+        keep the weights.
 
     Returns
     -------

@@ -64,6 +64,9 @@ def rbf_network(
         Whether the hidden layer has a constant.
     marginal : bool, default False
         Integrate the output weights out of the model, at O(n^3) for each gradient.
+        Then ``pm.sample_posterior_predictive`` replicates targets of the prior, and
+        ``pm.compute_log_likelihood`` gives one number for all targets: for checks and leave-one-out
+        keep the weights.
 
     Returns
     -------
