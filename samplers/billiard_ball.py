@@ -357,9 +357,8 @@ def gets_stuck(landscape, z, rng):
         looks.append(balls.outputs / np.linalg.norm(balls.outputs, axis=1, keepdims=True))
         energies.append(tally.energies[-1])
         start = end
-    return max(_disagreement(np.array(looks[1:])), _disagreement(np.array(energies[1:]))) > (
-        STUCK_RATIO
-    )
+    ratios = [_disagreement(np.array(seen[1:])) for seen in (looks, energies)]
+    return bool(max(ratios) > STUCK_RATIO)
 
 
 def _disagreement(looks):

@@ -180,8 +180,8 @@ def check_posterior(
     >>> import bayeskernels as bk
     >>> model = bk.models.label_noise_classifier([[0.0], [1.0], [3.0]], [0, 1, 1])
     >>> scores = bk.testing.check_posterior(model, prior_draws=2000, random_seed=1)
-    >>> sorted(scores)[:2]
-    ['log likelihood', 'noise']
+    >>> sorted(scores)[:3]
+    ['arctan of w, first entry', 'log likelihood', 'noise']
     """
     oracle = prior_importance(model, quantities, draws=prior_draws, random_seed=random_seed)
     if sample is None:
