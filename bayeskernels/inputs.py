@@ -166,7 +166,7 @@ def _as_array(values, name):
         if len(masked):
             raise ValueError(
                 f"{name} is a masked array, and {len(masked)} of its values are masked (the first "
-                f"at {_place(values, masked[0])}). Impute or drop them first."
+                f"at {_place(values, masked[0])}; pm.set_data masks NaN). Impute or drop them."
             )
         values = values.data
     try:

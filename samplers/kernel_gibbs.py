@@ -53,8 +53,10 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
         for i in range(r):
             tangent[i] = directions[k, i] - along * w[i]
         length = math.sqrt(dot(tangent, tangent))
-        # On the two points that are the sphere of R^1 the "circle" has no tangent: g stays zero.
-        scale = 1.0 / length if r > 1 else 0.0
+        # The sphere of R^1 is two points, and a direction may be parallel to w: the "circle" then
+        # has no tangent and is w and its opposite; g is zero.
+        is_circle = r > 1 and length > 0.0
+        scale = 1.0 / length if is_circle else 0.0
         growth *= 1.0 + abs(along) * scale
         if growth > MAX_ERROR_GROWTH:
             growth = 1.0 + abs(along) * scale
@@ -66,7 +68,7 @@ def _run(w, f, growth, directions, outputs, uniforms, normals, jumps, errors, sw
             angle = 2.0 * math.pi * uniforms[k]
         else:
             angle = draw_angle(f, g, jumps, uniforms[k], angles)
-        if r == 1:
+        if not is_circle:
             angle = math.pi if 0.5 * math.pi < angle % (2.0 * math.pi) < 1.5 * math.pi else 0.0
         cos_t = math.cos(angle)
         sin_t = math.sin(angle) * scale

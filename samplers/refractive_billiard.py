@@ -160,14 +160,14 @@ class RefractiveBilliard(SphereStep):
 
     def __new__(cls, vars=None, **kwargs):
         """Leave a flip rate whose direction has another step to FlipRateGibbs."""
-        if vars is not None:
-            model = pm.modelcontext(kwargs.get("model"))
-            values = get_value_vars_from_user_vars(vars, model)
-            if not any(_is_a(UniformSphereRV, value, model) for value in values):
-                shared = {"model", "rng", "compile_kwargs", "blocked", "initial_point"}
-                given = {name: value for name, value in kwargs.items() if name in shared}
-                return FlipRateGibbs(vars, **given)
-        return super().__new__(cls, vars, **kwargs)
+        if vars is None:
+            return super().__new__(cls, **kwargs)
+        model = pm.modelcontext(kwargs.get("model"))
+        values = get_value_vars_from_user_vars(vars, model)
+        if any(_is_a(UniformSphereRV, value, model) for value in values):
+            return super().__new__(cls, vars, **kwargs)
+        shared = {"model", "rng", "compile_kwargs", "blocked", "initial_point"}
+        return FlipRateGibbs(vars, **{k: value for k, value in kwargs.items() if k in shared})
 
     def __init__(
         self,

@@ -160,4 +160,4 @@ def test_bad_data():
     with pytest.raises(ValueError, match="alpha is random in this model"):
         bk.specification_of(model).posterior()
     with pytest.raises(TypeError, match="is for classifiers"):
-        bk.diagnostics.monitor(model, invent_draws(alpha=[1.0], beta=[1.0]))
+        bk.flip_probability(model, invent_draws(alpha=[1.0], beta=[1.0]))
