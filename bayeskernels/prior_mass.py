@@ -39,6 +39,7 @@ __all__ = [
     "UnknownMass",
     "declare_normalised",
     "is_angle",
+    "is_known_density",
     "log_missing_constant",
     "log_missing_of_data",
     "support_of",
@@ -204,16 +205,22 @@ def _refuse_unknown(name, op):
         )
     if isinstance(op, SimulatorRV):
         raise UnknownMass(f"{name} is a simulator, which has no density.")
-    if isinstance(op, CustomDistRV | CustomSymbolicDistRV):
-        is_known = getattr(op, "inline_logprob", False)
-    else:
-        is_known = kind.__module__.startswith(_KNOWN_MODULES)
-    if not is_known and kind not in _declared:
+    if not is_known_density(op):
         raise UnknownMass(
             f"Nobody knows whether the density of {name} ({kind.__name__}) integrates to one. If "
             f"it does, say so with bk.evidence.declare_normalised({name}); a CustomDist made with "
             "dist= instead of logp= needs no such word."
         )
+
+
+def is_known_density(op):
+    """Whether a distribution is PyMC's or ours, derived from its graph, or declared normalised."""
+    kind = type(op)
+    if kind in _declared:
+        return True
+    if isinstance(op, CustomDistRV | CustomSymbolicDistRV):
+        return bool(getattr(op, "inline_logprob", False))
+    return kind.__module__.startswith(_KNOWN_MODULES)
 
 
 def _nested(rv, registered):

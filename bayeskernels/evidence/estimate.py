@@ -10,7 +10,7 @@ from bayeskernels.draws import read_draws
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.evidence.methods import METHODS, method_named
 from bayeskernels.evidence.model_checks import (
-    potentials_warning,
+    likelihood_warning,
     refuse_foreign_draws,
     refuse_no_data,
     refuse_unnormalised_likelihood,
@@ -121,7 +121,7 @@ def estimate(
         if another is not None:
             _log.info("%s gives way to %s: %s", first.name, another.name, result.warning)
             result = run(another, rngs)
-    warning = " ".join(filter(None, [result.warning, potentials_warning(model)]))
+    warning = " ".join(filter(None, [result.warning, likelihood_warning(model)]))
     if warning:
         result = replace(result, diagnostics={**result.diagnostics, "warning": warning})
         _log.warning("Evidence by %s: %s", result.method, result.warning)

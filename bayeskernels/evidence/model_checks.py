@@ -5,6 +5,7 @@ import numpy as np
 from bayeskernels.distributions import HingeLabelRV
 from bayeskernels.draws import posterior_draws
 from bayeskernels.evidence.data_digest import observed_values
+from bayeskernels.prior_mass import is_known_density
 from bayeskernels.specification import (
     GroupedKernelSpecification,
     mark_of,
@@ -13,7 +14,7 @@ from bayeskernels.specification import (
 
 __all__ = [
     "continuous_refusal",
-    "potentials_warning",
+    "likelihood_warning",
     "refuse_foreign_draws",
     "refuse_no_data",
     "refuse_unnormalised_likelihood",
@@ -43,15 +44,23 @@ def continuous_refusal(model):
     return None
 
 
-def potentials_warning(model):
-    """What speaks against the evidence of a model with potentials beside its data, or nothing."""
-    if not (model.observed_RVs and model.potentials):
-        return ""
-    names = ", ".join(potential.name for potential in model.potentials)
-    return (
-        f"Potentials ({names}) count as part of the likelihood: if one of them shapes a prior, "
-        "that prior does not integrate to one, and the evidence is off by its integral."
-    )
+def likelihood_warning(model):
+    """What speaks against the evidence of a model whose likelihood nobody can check, or nothing."""
+    sentences = []
+    custom = [rv.name for rv in model.observed_RVs if not is_known_density(rv.owner.op)]
+    if custom:
+        sentences.append(
+            f"Nobody knows whether the density of the data {', '.join(custom)} integrates to one: "
+            "if it does not, the evidence is no probability of the data. If it does, say so with "
+            "bk.evidence.declare_normalised."
+        )
+    if model.observed_RVs and model.potentials:
+        names = ", ".join(potential.name for potential in model.potentials)
+        sentences.append(
+            f"Potentials ({names}) count as part of the likelihood: if one of them shapes a prior, "
+            "that prior does not integrate to one, and the evidence is off by its integral."
+        )
+    return " ".join(sentences)
 
 
 def refuse_unpaired_data(model):

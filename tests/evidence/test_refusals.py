@@ -232,3 +232,13 @@ def test_every_method_obeys_the_protocol(coin):
     assert set(reasons) == {method.name for method in METHODS}
     assert reasons["bridge"] == ""
     assert reasons["ep"]
+
+
+def test_densities_of_data_that_nobody_knows_are_pointed_out():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.CustomDist("o", mu, logp=lambda v, mu: -((v - mu) ** 2), observed=np.ones(3))
+    result = bk.evidence.estimate(model, method="quadrature", progressbar=False)
+    assert "data o integrates to one" in result.warning
+    bk.evidence.declare_normalised(model["o"])
+    assert not bk.evidence.estimate(model, method="quadrature", progressbar=False).warning
