@@ -159,7 +159,7 @@ def _refuse_other_inputs(specification, stored):
 
 
 def _refuse_other_observations(specification, stored):
-    name = f"{specification.prefix}y"
+    name = f"{specification.prefix}{specification.observed_name}"
     is_elsewhere = not specification.conditions_on_data and not specification.is_at_training
     if name not in stored or is_elsewhere:
         return

@@ -274,3 +274,12 @@ def test_additions_of_ones_own_are_kept(built):
     assert "mine" in read_draws(model, idata)["posterior"]
     assert posterior_draws(idata, "w").shape == (2, 3, 8)
     predict(model, idata)
+
+
+def test_other_observations_of_a_model_without_inputs():
+    means = [bk.models.gaussian_mean(np.arange(5.0) + shift, sd=1.0) for shift in (0.0, 1.0)]
+    with means[0]:
+        draws = pm.sample(5, tune=5, chains=1, random_seed=1, quiet=True, progressbar=False)
+    bk.predict(means[0], draws)
+    with pytest.raises(ValueError, match="the observations x were others"):
+        bk.predict(means[1], draws)
