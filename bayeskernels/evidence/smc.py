@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pymc as pm
+import pytensor
 from scipy.stats import t
 
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.numpy_graphs import WITHOUT_COMPILER, numpy_function
 from bayeskernels.prior_mass import log_missing_of_data, unlike_draws
 
 __all__ = ["SequentialMonteCarlo", "spread_error"]
@@ -101,11 +103,23 @@ class SequentialMonteCarlo:
         full = populations(draws)
         smaller = populations(max(draws // SHRINKAGE, 2))
         # Weights are likelihoods of draws: the constant of a prior does not matter here.
-        constant = log_missing_of_data(model)
+        constant = log_missing_of_data(model) + _lost_in_single_precision(model)
         evidence = smc_evidence(
             full["values"] + constant, full["acceptance"], full["stages"], draws
         )
         return with_drift(evidence, smaller["values"] + constant)
+
+
+def _lost_in_single_precision(model):
+    """Constants of the likelihood that PyMC rounds: the same at all points, so taken at one."""
+    point, graph = model.initial_point(), model.datalogp
+    inputs = model.value_vars
+    theirs = pytensor.function(inputs, graph, mode=WITHOUT_COMPILER, on_unused_input="ignore")
+    exact = numpy_function(inputs, graph)
+    with np.errstate(all="ignore"):
+        lost = float(exact(**point) - theirs(**point))
+    # A start where the data are impossible tells nothing.
+    return lost if math.isfinite(lost) else 0.0
 
 
 def _populations(model, draws, *, chains, **options):

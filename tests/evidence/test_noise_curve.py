@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy.integrate import quad
+from scipy.stats import beta
 
 import bayeskernels as bk
 from bayeskernels.distributions import FlipRate
@@ -235,9 +236,11 @@ def test_planted_noise_levels_lie_within_their_intervals():
         pm.Uniform.dist(0.2999, 0.3001),
         pm.Uniform.dist(0.3 - 1e-9, 0.3 + 1e-9),
         pm.Beta.dist(30_000.1, 70_000.1),
+        pm.Beta.dist(30_000.0, 70_000.0),
+        pm.Beta.dist(3e8, 7e8),
         pm.Truncated.dist(pm.Normal.dist(0.3, 1e-5), lower=0.0, upper=0.5),
     ],
-    ids=["uniform", "hairline", "beta", "normal"],
+    ids=["uniform", "hairline", "beta", "beta of round numbers", "beta of large numbers", "normal"],
 )
 def test_narrow_priors(prior):
     """They are as good as a fixed level, wherever the nodes of a quadrature lie."""
@@ -247,6 +250,19 @@ def test_narrow_priors(prior):
     assert evidence.log_evidence == pytest.approx(float(fixed.log_evidence[0]), abs=1e-3)
     again = Evidence.from_datatree(evidence.to_datatree())
     assert again.noise_posterior().mean == pytest.approx(0.3, abs=1e-4)
+
+
+def test_a_narrow_prior_against_quadrature():
+    """Five standard errors: a false alarm in 2 million."""
+    features, y = _problem(1)
+    a, b = 20_000.0, 80_000.0
+    model = _classifier(features, y, noise=pm.Beta.dist(a, b))
+    evidence = _estimate(model, draws=1000)
+    exact, _ = quad(
+        lambda q: np.exp(_exact(features, y, q)) * beta.pdf(q, a, b), 0.19, 0.21, points=[0.2]
+    )
+    assert abs(evidence.log_evidence - np.log(exact)) < 5 * evidence.mcse
+    assert evidence.mcse < 0.05
 
 
 def test_priors_beyond_the_ladder():
