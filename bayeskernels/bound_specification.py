@@ -9,7 +9,7 @@ it to the copy.
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pymc as pm
@@ -169,16 +169,18 @@ def refuse_second_specification(model):
 def attach_specification(specification):
     """Attach a specification to its model, which has none yet, and a mark that its draws will have.
 
-    The mark is a data variable, which ``pm.sample`` stores with the draws: a number for the kind of
-    model and one for its kernel. Its name ends like that of a transformed variable, so that graphs
-    of the model do not show it. It carries the specification to copies of the model.
+    The mark is a data variable, which ``pm.sample`` stores with the draws: numbers for the kind of
+    model, for its kernel and for its options. Its name ends like that of a transformed variable, so
+    that graphs of the model do not show it. It carries the specification to copies of the model.
     """
     model = specification.model
     refuse_second_specification(model)
     setattr(model, _ATTRIBUTE, specification)
     name = "/".join([specification.kind, getattr(specification, "link", "")])
     with model:
-        mark = pm.Data(MARK, [float(zlib.crc32(name.encode())), _fingerprint(specification)])
+        mark = pm.Data(
+            MARK, [_checksum(name), _fingerprint(specification), _options(specification)]
+        )
     setattr(mark.tag, _ATTRIBUTE, specification)
 
 
@@ -186,6 +188,28 @@ def mark_of(model):
     """The data variable by which draws of a model are known again; None where there is none."""
     specification = specification_or_none(model)
     return getattr(model, "named_vars", {}).get(f"{getattr(specification, 'prefix', '')}{MARK}")
+
+
+def _checksum(text):
+    return float(zlib.crc32(text.encode()))
+
+
+def _options(specification):
+    """A number that depends on all options of a model that are numbers, words or points."""
+    found = {f.name: getattr(specification, f.name) for f in fields(specification)}
+    known = {
+        name: np.asarray(value)
+        for name, value in found.items()
+        if name not in ("kind", "link", "training", "class_names", "prefix")
+        and isinstance(value, bool | int | float | str | tuple | np.ndarray)
+    }
+    # Not to the last digit: points may come from k-means, on another machine.
+    words = [
+        f"{name} {[f'{v:.5g}' if value.dtype.kind == 'f' else v for v in value.ravel().tolist()]}"
+        for name, value in known.items()
+        if value.dtype.kind != "O"
+    ]
+    return _checksum(" ".join(words))
 
 
 def _fingerprint(specification):

@@ -7,10 +7,14 @@ result by :func:`posterior_draws`.
 import numpy as np
 import pandas as pd
 import xarray as xr
+from pytensor.graph.traversal import ancestors
 
 from bayeskernels.specification import mark_of, specification_or_none
 
 __all__ = ["posterior_draws", "read_draws", "read_posterior"]
+
+#: Dims of fixed hyperparameters. An array with others may hold points, new ones at prediction.
+HYPERPARAMETER_DIMS = frozenset({"class", "kernel", "unit", "feature", "pair"})
 
 
 def read_draws(model, idata):
@@ -44,6 +48,7 @@ def read_draws(model, idata):
     if specification is not None and "constant_data" in tree.children:
         _refuse_other_mark(model, specification, tree["constant_data"])
         _refuse_other_inputs(specification, tree["constant_data"])
+        _refuse_other_constants(model, specification, tree["constant_data"])
     if specification is not None and "observed_data" in tree.children:
         _refuse_other_observations(specification, tree["observed_data"])
     fixed = set(tree["constant_data"].data_vars) if "constant_data" in tree.children else set()
@@ -137,13 +142,37 @@ def _refuse_other_mark(model, specification, stored):
     own = mark_of(model)
     if own is None or own.name not in stored:
         return
-    kind, features = stored[own.name].values
-    own_kind, own_features = own.get_value()
+    kind, features, *options = stored[own.name].values
+    own_kind, own_features, own_options = own.get_value()
     if kind != own_kind:
         raise _foreign(f"they were drawn from another kind of model than a {specification.kind}")
     # Not to the last digit: the same factor comes out a little different on another machine.
     if not np.isclose(features, own_features, rtol=1e-5, atol=1e-8):
         raise _foreign("they were drawn with another kernel")
+    if options and options[0] != own_options:
+        raise _foreign(f"they were drawn from a {specification.kind} with other options")
+
+
+def _refuse_other_constants(model, specification, stored):
+    """Hyperparameters that are fixed; inputs and observations, which may be set, are elsewhere."""
+    terms = {f"{specification.prefix}{specification.observed_name}"}
+    terms = [v for v in getattr(model, "observed_RVs", ()) if v.name in terms]
+    terms += [*getattr(model, "free_RVs", ()), *getattr(model, "potentials", ())]
+    depended_on = set(ancestors(terms))
+    for variable in getattr(model, "data_vars", ()):
+        name = variable.name
+        dims = model.named_vars_to_dims.get(name) or ()
+        is_hyperparameter = variable.ndim == len(dims) and HYPERPARAMETER_DIMS.issuperset(dims)
+        if not is_hyperparameter or name not in stored or variable not in depended_on:
+            continue
+        now, then = variable.get_value(), stored[name].values
+        # Not to the last digit either.
+        if now.shape != then.shape or not np.allclose(now, then, rtol=1e-5, atol=1e-8):
+            raise _foreign(f"{name} was {_shown(then)} when they were drawn, and is {_shown(now)}")
+
+
+def _shown(values):
+    return f"{float(values):.6g}" if values.ndim == 0 else "other numbers"
 
 
 def _refuse_other_inputs(specification, stored):

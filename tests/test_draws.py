@@ -139,6 +139,89 @@ def test_reasons(built, one, other, reason):
         predict(built[one], invent(built[other]))
 
 
+def inducing(points, **options):
+    return models.gp_regression(
+        X, T, kernel=kernel(), noise=pm.HalfNormal.dist(), inducing=points, **options
+    )
+
+
+HYPERPARAMETERS = {
+    "noise": (
+        lambda noise: models.label_noise_classifier(X, Y, kernel=kernel(), noise=noise),
+        (0.1, 0.2),
+        r"noise was 0\.2 when they were drawn, and is 0\.1",
+    ),
+    "noise of classes": (
+        lambda noise: models.label_noise_classifier(X, Y, kernel=kernel(), noise=noise),
+        ((0.1, 0.2), (0.2, 0.1)),
+        "noise was other numbers",
+    ),
+    "g": (lambda g: models.generalized_kernel_model(X, Y, kernel=kernel(), g=g), (1, 2), "g was 2"),
+    "eta": (lambda eta: models.gp_probit(X, Y, kernel=kernel(), eta=eta), (1, 2), "eta was 2"),
+    "g of kernels": (
+        lambda g: models.generalized_kernel_model(X, Y, kernel=[kernel(), kernel(2.0)], g=g),
+        (1.0, 2.0),
+        "g was other numbers",
+    ),
+    "noise of a process": (lambda noise: models.gp_regression(X, T, noise=noise), (1, 2), "noise"),
+    "alpha": (lambda alpha: models.logistic_regression(X, Y, alpha=alpha), (1, 2), "alpha was 2"),
+    "centers": (
+        lambda k: models.rbf_network(X, T, centers=X[k : k + 2], width=1.0),
+        (0, 1),
+        "centers was other numbers",
+    ),
+    "sd": (lambda sd: models.gaussian_mean(T, sd=sd), (1.0, 2.0), "sd was 2"),
+    "prior_sd": (lambda sd: models.gaussian_mean(T, prior_sd=sd), (1.0, 2.0), "other options"),
+    "inducing": (lambda k: inducing(X[k : k + 3]), (0, 1), "other options"),
+    "approximation": (lambda a: inducing(X[:3], approximation=a), ("VFE", "FITC"), "other options"),
+    "mean": (lambda mean: models.gp_regression(X, T, mean=mean), (0.0, 1.0), "other options"),
+    "max_active": (
+        lambda most: models.generalized_kernel_model(X, Y, kernel=kernel(), max_active=most),
+        (3, 4),
+        "other options",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HYPERPARAMETERS)
+def test_other_fixed_hyperparameters(name):
+    build, (own, other), reason = HYPERPARAMETERS[name]
+    model = build(own)
+    read_draws(model, invent(build(own)))
+    with pytest.raises(ValueError, match=f"idata does not belong to this model: .*{reason}"):
+        read_draws(model, invent(build(other)))
+
+
+def test_constants_that_are_set_anew():
+    """A hyperparameter makes another posterior of a model; points and others' data do not."""
+    with pm.Model() as model:
+        scale, mine = pm.Data("scale", 1.0), pm.Data("mine", [[1.0], [2.0]])
+        w = models.label_noise_classifier(X, Y, kernel=kernel(), noise=0.1)["w"]
+        pm.Normal("other", scale * w[0] + mine[:, 0], 1.0, observed=[0.0, 1.0])
+    idata = invent(model)
+    pm.set_data({"X": X_NEW, "scale": 2.0, "mine": [[3.0], [4.0]]}, model=model)
+    predict(model, idata)
+    pm.set_data({"X": X, "noise": 0.2}, model=model)
+    with pytest.raises(ValueError, match=r"noise was 0\.1 when they were drawn, and is 0\.2"):
+        predict(model, idata)
+    pm.set_data({"noise": 0.1}, model=model)
+    predict(model, idata)
+
+
+def test_names_of_classes_are_no_options():
+    named = models.label_noise_classifier(X, np.where(Y > 0, "b", "a"), kernel=kernel(), noise=0.1)
+    predict(named, invent(models.label_noise_classifier(X, Y, kernel=kernel(), noise=0.1)))
+
+
+def test_marks_of_earlier_draws():
+    """Draws that were stored before the mark had options are read as they were."""
+    model = models.label_noise_classifier(X, Y, kernel=kernel(), noise=0.1)
+    idata = invent(model)
+    constants = idata["constant_data"].to_dataset()
+    idata["constant_data"] = constants.isel(zoo_model___0=slice(2))
+    predict(model, idata)
+
+
 TOOLS = {
     "predict": predict,
     "bayes_point": lambda model, idata: bk.bayes_point(model, idata),
