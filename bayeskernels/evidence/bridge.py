@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pymc as pm
+from pymc.exceptions import SamplingError
 from rich.progress import Progress
 
 from bayeskernels.evidence.bridge_equation import r_hat, solve_bridge
@@ -96,16 +97,22 @@ class BridgeSampling:
         rng = np.random.default_rng(random_seed)
         if idata is None:
             seed = int(rng.integers(2**31))
-            idata = pm.sample(
-                draws,
-                tune=tune,
-                chains=chains,
-                cores=cores,
-                model=model,
-                random_seed=seed,
-                progressbar=progressbar,
-                quiet=not progressbar,
-            )
+            try:
+                idata = pm.sample(
+                    draws,
+                    tune=tune,
+                    chains=chains,
+                    cores=cores,
+                    model=model,
+                    random_seed=seed,
+                    progressbar=progressbar,
+                    quiet=not progressbar,
+                )
+            except SamplingError as error:
+                raise ValueError(
+                    "pm.sample finds no start: the posterior has no density there. Are the data "
+                    f"impossible under the model? Else give draws of your own. {error}"
+                ) from error
         density = UnconstrainedDensity(model, what="bridge", centres=_centres(model, idata))
         points = unconstrained_draws(density, idata, rng)
         n_chains, n_draws, d = points.shape

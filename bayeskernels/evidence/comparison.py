@@ -232,14 +232,8 @@ def _read(evidences):
     return found
 
 
-def _is_number(evidence):
-    """Whether an evidence is one; that of impossible data is zero, if it is known exactly."""
-    value = evidence.log_evidence
-    return math.isfinite(value) or (value == -math.inf and evidence.method == "exact")
-
-
 def _refuse(evidences):
-    bad = [f"{name} ({e.log_evidence})" for name, e in evidences.items() if not _is_number(e)]
+    bad = [f"{name} ({e.log_evidence})" for name, e in evidences.items() if not e.is_known]
     if bad:
         raise ValueError(
             f"The log evidence of {', '.join(bad)} is not a number that can be compared: its "

@@ -76,7 +76,8 @@ def estimate(
     ValueError
         If the model has no evidence (improper priors, no data, a likelihood that does not add up to
         one), the integral of a prior is not known (see :func:`declare_normalised`), the draws are
-        not the model's, or the method is unknown.
+        not the model's, or the method is unknown. Also if the estimate is not finite; minus
+        infinity is returned by ``exact`` only, for data that are impossible.
     TypeError
         If the method does not fit the model; the message says what to use.
 
@@ -121,11 +122,26 @@ def estimate(
         if another is not None:
             _log.info("%s gives way to %s: %s", first.name, another.name, result.warning)
             result = run(another, rngs)
+    _refuse_infinite(result)
     warning = " ".join(filter(None, [result.warning, likelihood_warning(model)]))
     if warning:
         result = replace(result, diagnostics={**result.diagnostics, "warning": warning})
         _log.warning("Evidence by %s: %s", result.method, result.warning)
     return replace(result, data_digest=result.data_digest or data_digest(model))
+
+
+def _refuse_infinite(result):
+    """An estimate that is no number has failed; an exact zero of the evidence has not."""
+    if result.is_known:
+        return
+    reason = (
+        "the density of the data is infinite, as at a pole of a Beta density. Data that were "
+        "rounded to such a point are the usual reason"
+        if result.log_evidence == np.inf
+        else "no point with a density above zero was found, or one without a number. Either the "
+        "data are impossible under the model, or the method has failed: try another one"
+    )
+    raise ValueError(f"The log evidence by {result.method} is {result.log_evidence}: {reason}.")
 
 
 def suitable_methods(model=None, idata=None):

@@ -41,7 +41,7 @@ def combine(results, *, is_independent=True):
     n = len(results)
     mean = float(values.mean())
     claimed = math.sqrt(float(np.mean(errors**2)) / (n if is_independent else 1))
-    # One estimate of minus infinity or NaN makes the spread NaN, and it should.
+    # Minus infinity and NaN have no spread: the mean shows them, and `estimate` looks at it.
     with np.errstate(invalid="ignore"):
         spread = float(values.std(ddof=1)) / math.sqrt(n)
     error = max(claimed, spread) if not math.isnan(claimed) else math.nan

@@ -95,6 +95,17 @@ class Evidence:
         return not math.isnan(self.mcse)
 
     @property
+    def is_known(self):
+        """Whether there is a number to go by.
+
+        That is a finite one, or minus infinity by ``exact``: a model without unknowns may give the
+        data no density at all. Of other methods it means that nothing was found, and plus infinity
+        that the density of the data is not bounded.
+        """
+        is_impossible = self.log_evidence == -math.inf and self.method == "exact"
+        return math.isfinite(self.log_evidence) or is_impossible
+
+    @property
     def warning(self):
         """What speaks against trusting the number, empty if nothing does."""
         return str(self.diagnostics.get("warning", ""))

@@ -11,6 +11,7 @@ import xarray as xr
 import bayeskernels as bk
 from bayeskernels.evidence import Evidence, average_predictions, beside_loo, compare, data_digest
 from bayeskernels.evidence.comparison import model_probabilities
+from bayeskernels.evidence.smc import SequentialMonteCarlo
 
 
 def result(value, error=0.0, *, digest="same", **diagnostics):
@@ -70,6 +71,56 @@ def test_impossible_models_have_no_probability():
     assert table.loc["b", "probability"] == 0.0
     with pytest.raises(ValueError, match="data are impossible"):
         model_probabilities(np.array([-np.inf, -np.inf]), np.zeros(2), np.zeros(2))
+
+
+def estimate(method, **options):
+    """Evidence of data that a model of one unknown cannot have made, or of its absence."""
+    with pm.Model() as model:
+        end = 1.0 if method == "exact" else pm.Uniform("end", 0.5, 1.0)
+        pm.Uniform("y", 0.0, end, observed=[2.0])
+    return bk.evidence.estimate(model, method=method, progressbar=False, random_seed=1, **options)
+
+
+def test_impossible_data_have_no_evidence_if_it_is_exact():
+    impossible = estimate("exact")
+    assert impossible.log_evidence == -np.inf
+    assert impossible.mcse == 0.0
+    with pm.Model() as model:
+        pm.Uniform("y", 0.0, 3.0, observed=[2.0])
+    table = compare({"right": bk.evidence.estimate(model), "wrong": impossible})
+    assert table["probability"].to_dict() == {"right": 1.0, "wrong": 0.0}
+    assert estimate("exact", repetitions=2).log_evidence == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [
+        ("bridge", "no density there. Are the data impossible"),
+        ("smc", "minus infinity at all draws"),
+        ("quadrature", "density at the start is -inf"),
+        ("laplace", "density at the start is -inf"),
+    ],
+)
+def test_impossible_data_are_a_failure_of_other_methods(method, reason):
+    options = {"draws": 100, "chains": 2} if method in ("bridge", "smc") else {}
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=reason):
+        estimate(method, **options)
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
+def test_estimates_that_are_no_numbers(value, monkeypatch):
+    """Whatever a sampler returns, and if only one of several runs returns it."""
+    found = iter([Evidence(-1.0, 0.1, "smc"), Evidence(value, 0.1, "smc")])
+    monkeypatch.setattr(SequentialMonteCarlo, "run", lambda *_, **__: next(found))
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="log evidence by smc is"):
+        estimate("smc", repetitions=2)
+
+
+def test_infinite_densities():
+    with pm.Model() as model:
+        pm.Beta("y", 0.5, 0.5, observed=[0.0])
+    with pytest.raises(ValueError, match="exact is inf: the density of the data is infinite"):
+        bk.evidence.estimate(model)
 
 
 def test_different_data():
