@@ -1,6 +1,7 @@
 """Checks of the data that people hand to a model builder, before anything is sampled."""
 
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
 
@@ -294,10 +295,17 @@ def as_labels(y, n_points, *, name="y", inputs="X"):
     if labels.dtype.kind == "c":
         raise TypeError(f"The labels in {name} must not be complex numbers.")
     _refuse_missing(labels, name, "label", _DROP)
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
+    kind = labels.dtype.kind
+    if kind in "mM" or (kind == "O" and any(isinstance(label, _TIMES) for label in labels)):
+        # Files and coords change their units and types, so they would not be known again.
+        raise TypeError(
+            f"The labels in {name} are dates or time differences: numbers, text or booleans are "
+            "needed. Where a date names a class give its text: pandas.Series(y).astype(str)."
+        )
+    if kind == "f" and np.isinf(labels).any():
         position = int(np.flatnonzero(np.isinf(labels))[0])
         raise ValueError(f"{name} has an infinite label at position {position}. {_DROP}")
-    lost = np.flatnonzero(np.isin(labels, _LOST)) if labels.dtype.kind in "UO" else ()
+    lost = np.flatnonzero(np.isin(labels, _LOST)) if kind in "UO" else ()
     if len(lost):
         raise ValueError(
             f"{name} has the label {str(labels[lost[0]])!r} at position {lost[0]}: a missing value "
@@ -307,6 +315,9 @@ def as_labels(y, n_points, *, name="y", inputs="X"):
 
 
 _DROP = "Drop the points without a label."
+
+#: Objects that are points or stretches of time; those of pandas are among them.
+_TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
 
 #: What missing values become as text.
 _LOST = ("nan", "NaN", "NaT", "<NA>")
@@ -361,7 +372,7 @@ def as_classes(y, n_points):
     Parameters
     ----------
     y : array_like of shape (m,)
-        Two or more different labels: numbers, strings, booleans.
+        Two or more different labels: numbers, strings, booleans. Dates are refused.
     n_points : int
         Number of rows of X.
 

@@ -83,6 +83,7 @@ BAD_LABELS = BAD_Y | {
     "NaN as text": np.array([*Y[:-1], np.nan]),
     "mixed types": [*Y[:-1], 1],
     "missing category": pd.Series([*Y[:-1], None], dtype="category"),
+    "dates": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"] * 8)),
 }
 
 BAD_TARGETS = BAD_Y | {"text": Y, "numbers as text": T.astype(str), "dates": T.astype("M8[s]")}

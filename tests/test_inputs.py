@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,6 +112,48 @@ def test_missing_labels_are_refused_with_their_position(name):
 def test_labels_that_are_none(labels, error, message):
     with pytest.raises(error, match=message):
         as_two_classes(labels, 3)
+
+
+DAYS = np.array(["2020-01-01", "2021-06-01", "2020-01-01"], dtype="datetime64[D]")
+LABELS_OF_TIME = {
+    "days": DAYS,
+    "nanoseconds": DAYS.astype("datetime64[ns]"),
+    "column": pd.DataFrame({"y": DAYS}),
+    "series": pd.Series(DAYS),
+    "time zone": pd.Series(pd.DatetimeIndex(DAYS).tz_localize("UTC")),
+    "dates": DAYS.tolist(),
+    "timestamps": [pd.Timestamp(day) for day in DAYS],
+    "objects of NumPy": list(DAYS),
+    "periods": pd.Series(pd.PeriodIndex(DAYS, freq="D")),
+    "time differences": DAYS - DAYS[0],
+    "timedelta": (DAYS - DAYS[0]).tolist(),
+    "times": [datetime.time(1), datetime.time(2), datetime.time(1)],
+}
+
+
+@pytest.mark.parametrize("name", LABELS_OF_TIME)
+def test_dates_are_no_labels(name):
+    """They come back from coords in other units, and would then be unknown labels."""
+    with pytest.raises(TypeError, match=r"labels in y are dates .* give its text"):
+        as_two_classes(LABELS_OF_TIME[name], 3)
+    with pytest.raises(TypeError, match="labels in y_true are dates"):
+        as_known_labels(LABELS_OF_TIME[name], DAYS[:2], 3, name="y_true", inputs="X_new")
+
+
+def test_text_of_dates_is_a_label():
+    text = pd.Series(DAYS).astype(str)
+    assert as_two_classes(text, 3).names.tolist() == ["2020-01-01", "2021-06-01"]
+    assert as_known_labels(text, text[:2].values, 3, name="y_true", inputs="X_new")[1] == text[1]
+
+
+@pytest.mark.parametrize("name", ["series", "time zone", "dates", "periods"])
+def test_missing_dates_are_missing_labels(name):
+    """Also where the others would be refused as dates."""
+    missing = pd.Series(LABELS_OF_TIME[name])
+    missing[1] = None
+    for labels in (missing, missing.tolist()):
+        with pytest.raises(ValueError, match=r"y has (NaT|None|NaN): no label at position 1"):
+            as_two_classes(labels, 3)
 
 
 def test_labels_of_pandas():
