@@ -13,7 +13,9 @@ iteration has the same fixed point but may take thousands of steps, or not arriv
 An error of either mean moves the root by itself over the slope (the delta method). Proposal draws
 are independent; the mean over posterior draws has as many effective ones as their autocorrelation
 and the disagreement of the chains leave. That is the standard error of Micaletto and Vehtari (2025)
-with the dependence of both sums on r included. Whether it can be trusted shows in the tails of the
+with the dependence of both sums on r included. Chains that hardly enter a narrow tail, as of a
+funnel, know little of its mass, however often they cross the rest: effective draws are no more than
+those of the tails of any unknown. Whether it can be trusted shows in the tails of the
 two sums: terms are bounded, but where posterior and proposal overlap little, few of them decide.
 """
 
@@ -24,7 +26,7 @@ from arviz_stats.base import array_stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-__all__ = ["Bridge", "r_hat", "solve_bridge"]
+__all__ = ["Bridge", "r_hat", "solve_bridge", "tail_effective"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Bridge:
         Effective draws behind the sum over the posterior.
     r_hat : float
         Of the log-ratio of the densities, by chain.
+    tail_ess : float
+        Effective draws for the 5% and 95% quantiles of the unknown that has the fewest.
     """
 
     log_ratio: float
@@ -51,9 +55,10 @@ class Bridge:
     pareto_k_proposal: float
     ess: float
     r_hat: float
+    tail_ess: float = np.inf
 
 
-def solve_bridge(at_posterior, at_proposal):
+def solve_bridge(at_posterior, at_proposal, *, most=np.inf):
     """Log-ratio of the normalising constants of two densities.
 
     Parameters
@@ -62,6 +67,8 @@ def solve_bridge(at_posterior, at_proposal):
         log p - log q at draws of p, which may be autocorrelated.
     at_proposal : array of shape (n,)
         The same at independent draws of q; -inf where p has no density.
+    most : float, optional
+        As how many effective draws of p those may count at most.
 
     Returns
     -------
@@ -93,7 +100,7 @@ def solve_bridge(at_posterior, at_proposal):
         raise ValueError(
             "The posterior has no density at any draw of the proposal: they have nothing in common."
         )
-    n_1 = _effective(at_posterior)
+    n_1 = min(_effective(at_posterior), most)
     share = n_1 / (n_1 + len(at_proposal))
     log_odds = np.log(share) - np.log1p(-share)
 
@@ -115,7 +122,7 @@ def solve_bridge(at_posterior, at_proposal):
     # Derivative by log r: of the logistic function, p (1 - p).
     a, b = share * proposal, (1.0 - share) * posterior
     slope = (a * (1.0 - a)).mean() / share + (b * (1.0 - b)).mean() / (1.0 - share)
-    ess = _effective(posterior)
+    ess = min(_effective(posterior), most)
     variance = posterior.var(ddof=1) / ess + proposal.var(ddof=1) / proposal.size
     return Bridge(
         log_ratio=float(log_ratio),
@@ -128,11 +135,18 @@ def solve_bridge(at_posterior, at_proposal):
     )
 
 
-def _effective(values):
-    """Effective number of draws for a mean; all of them where nothing varies."""
+def tail_effective(points):
+    """Fewest effective draws for the 5% and 95% quantiles of any coordinate of (chain, draw, d)."""
+    how = {"method": "tail", "prob": (0.05, 0.95)}
+    return min(_effective(points[..., j], **how) for j in range(points.shape[-1]))
+
+
+def _effective(values, **how):
+    """Effective number of draws, for a mean by default; all of them where nothing varies."""
     if np.ptp(values) == 0.0:
         return float(values.size)
-    found = float(array_stats.ess(values, method="mean", chain_axis=0, draw_axis=1))
+    how = how or {"method": "mean"}
+    found = float(array_stats.ess(values, chain_axis=0, draw_axis=1, **how))
     # Antithetic chains may claim more than there are, which makes errors too small by chance.
     return min(found, float(values.size)) if np.isfinite(found) else 1.0
 

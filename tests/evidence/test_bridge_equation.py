@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayeskernels.evidence import bridge_equation
-from bayeskernels.evidence.bridge import bridge_draws
+from bayeskernels.evidence.bridge import _warning, bridge_draws
 from bayeskernels.evidence.bridge_equation import solve_bridge
 
 D = 5
@@ -53,6 +53,37 @@ def test_constant_shifts_go_through():
     other = solve_bridge(at_posterior + 1234.5, at_proposal + 1234.5)
     assert abs(other.log_ratio - one.log_ratio - 1234.5) < 1e-8
     assert np.isclose(other.mcse, one.mcse)
+
+
+def with_a_sticky_tail(rng):
+    """Normal draws, of which each chain visits the lowest 10% of the first unknown once."""
+    points = rng.standard_normal((4, 2000, 2))
+    for chain in points:
+        first = chain[:, 0]
+        low = first < np.quantile(first, 0.1)
+        chain[:] = np.concatenate([chain[~low][:600], chain[low], chain[~low][600:]])
+    return points
+
+
+def test_tails_that_are_seldom_visited():
+    """The error is not smaller than the effective draws of the tails allow, and they are told."""
+    rng = np.random.default_rng(1)
+    for points, is_sticky in ((rng.standard_normal((4, 2000, 2)), False), (None, True)):
+        points = with_a_sticky_tail(rng) if is_sticky else points
+        bridge = bridge_draws(points, lambda x: -0.5 * (x**2).sum(axis=1), 4000, rng)
+        assert (bridge.tail_ess < 400) == is_sticky
+        assert bridge.ess <= 0.5 * bridge.tail_ess
+        warning = _warning(bridge, 1.0, 4)
+        assert ("effective draws" in warning) == is_sticky
+
+
+def test_effective_draws_are_bounded():
+    """Fewer of them widen the error, by less than their number: the proposal gets more weight."""
+    rng = np.random.default_rng(1)
+    at_posterior, at_proposal = rng.normal(1.0, 2.0, (4, 2000)), rng.normal(-1.0, 2.0, 8000)
+    one, few = (solve_bridge(at_posterior, at_proposal, most=most) for most in (np.inf, 80.0))
+    assert few.ess == 80.0
+    assert few.mcse > 1.5 * one.mcse
 
 
 def test_equal_densities_leave_no_error():
@@ -151,6 +182,6 @@ def test_errors_are_calibrated(rho, proposal):
 
 def test_autocorrelation_matters(monkeypatch):
     """The same test fails if draws are taken as independent."""
-    monkeypatch.setattr(bridge_equation, "_effective", lambda values: float(values.size))
+    monkeypatch.setattr(bridge_equation, "_effective", lambda values, **how: float(values.size))
     rate, _ = coverage(0.9, "normal")
     assert rate < 0.85
