@@ -90,8 +90,19 @@ STEPS = {
 COMPILED_STEPS = {"moved walls": moved_walls, "independence": two_modes}
 
 
+def beside(step, **options):
+    """Draws of a compound with a step of PyMC's own, for the width of the kernel."""
+    with pm.Model():
+        ell = pm.LogNormal("ell", 0.0, 0.5)
+        generalized(X, LABELS, max_active=10, kernel=pm.gp.cov.Matern52(2, ls=ell))
+        own = step([ell], **options)
+        return pm.sample(20, tune=20, chains=1, step=own, quiet=True, **QUIET).posterior
+
+
 #: What makes its draws by itself.
 CALLS = {
+    "slice sampler beside a step": lambda: beside(pm.Slice),
+    "nuts beside a step": lambda: beside(pm.NUTS),
     "power tempering": lambda: (
         bk.samplers.PowerTempering(generalized(X, LABELS, max_active=6))
         .sample(20, tune=20, chains=1, **QUIET)
@@ -137,7 +148,7 @@ def move_walls(point, k):
 
 
 def plain(result):
-    """Arrays by name of a result of :data:`CALLS`, or a number."""
+    """Bytes by name of a result of :data:`CALLS`, or a number."""
     if isinstance(result, float):
         return result
-    return {name: values.values for name, values in result.data_vars.items()}
+    return {name: values.values.tobytes() for name, values in result.data_vars.items()}
