@@ -1,27 +1,27 @@
 """Bayesian kernel machines as PyMC models, with the samplers they need as PyMC step methods."""
 
 from bayeskernels import (
-    active_learning,
     data,
     diagnostics,
     distributions,
     evidence,
     gp,
-    linear_gaussian,
     models,
     plots,
     samplers,
     testing,
 )
-from bayeskernels import active_set_diagnostics as active_sets
-from bayeskernels.bayes_points import bayes_point
-from bayeskernels.flips import flip_probability
-from bayeskernels.laplace_approximation import LaplaceApproximation, laplace
-from bayeskernels.prediction import predict
-from bayeskernels.quadrature import GridPosterior, quadrature
-from bayeskernels.rbf_fitting import adaptation_ladder, fit_rbf_network
-from bayeskernels.rejection import rejection_curve
-from bayeskernels.specification import specification_of
+from bayeskernels.approximations.laplace import LaplaceApproximation, laplace
+from bayeskernels.approximations.quadrature import GridPosterior, quadrature
+from bayeskernels.diagnostics import active_sets
+from bayeskernels.linear import gaussian as linear_gaussian
+from bayeskernels.linear.rbf_fitting import adaptation_ladder, fit_rbf_network
+from bayeskernels.prediction import active_learning
+from bayeskernels.prediction.bayes_points import bayes_point
+from bayeskernels.prediction.flips import flip_probability
+from bayeskernels.prediction.predict import predict
+from bayeskernels.prediction.rejection import rejection_curve
+from bayeskernels.specification.base import specification_of
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """``python -m bayeskernels``: the command line."""
 
-from bayeskernels.cli import main
+from bayeskernels.command.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

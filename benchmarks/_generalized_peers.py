@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from bayeskernels.samplers.probit_response import draw_response, truncated_normal
-from bayeskernels.samplers.response import slice_precision
+from bayeskernels.samplers.active_sets.links.link import slice_precision
+from bayeskernels.samplers.active_sets.links.probit import draw_response, truncated_normal
 
 __all__ = ["FormulaEleven", "Naive", "PlainSampler"]
 

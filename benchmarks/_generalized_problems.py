@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
+from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 
 __all__ = ["active_set_sampler", "labelled_kernel", "made_kernel"]
 

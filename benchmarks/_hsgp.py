@@ -16,9 +16,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.gp.hsgp_approx import calc_eigenvalues
 
-from bayeskernels.gp.maximisation import REACH, _climb
-from bayeskernels.kernels import numpy_function
-from bayeskernels.linear_gaussian import linear_posterior
+from bayeskernels.gp.hyperparameters.maximisation import REACH, _climb
+from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.linear.gaussian import linear_posterior
 
 
 def fit_and_predict(X, y, X_new, *, m, c=1.5, max_evaluations=60):

@@ -7,10 +7,10 @@ import numpy as np
 import pymc as pm
 
 import bayeskernels as bk
-from bayeskernels.features import FeatureMap
-from bayeskernels.kernels import as_kernel
+from bayeskernels.geometry.version_space import find_consistent_direction
+from bayeskernels.kernels.argument import as_kernel
+from bayeskernels.kernels.features import FeatureMap
 from bayeskernels.samplers import WallGeometry, label_costs, simulate_refractive_billiard
-from bayeskernels.version_space import find_consistent_direction
 
 __all__ = ["N_OUTPUTS", "LabelNoiseProblem", "MissingData", "make_problem"]
 

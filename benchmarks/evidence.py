@@ -14,7 +14,7 @@ from scipy.special import log_expit, ndtri
 from scipy.stats import multivariate_normal
 
 import bayeskernels as bk
-from bayeskernels.orthant_probability import orthant_of_features
+from bayeskernels.geometry.orthant_probability import orthant_of_features
 from bayeskernels.samplers import WallGeometry, label_costs, simulate_refractive_billiard
 
 #: Data set and points of the label-noise problems; the flip rate is that of the model.

@@ -17,7 +17,7 @@ from _generalized_problems import active_set_sampler, labelled_kernel, made_kern
 from arviz_stats.base import array_stats
 from scipy.special import ndtr
 
-from bayeskernels.samplers.dense_probit import DenseProbitSampler
+from bayeskernels.samplers.active_sets.dense_probit import DenseProbitSampler
 
 #: Sizes (n, k) of the comparison, and how many times faster than formula (11) a proposal is to be.
 SIZES = [(300, 100, 10), (500, 200, 15), (2000, 200, 40)]

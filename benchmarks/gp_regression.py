@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import bayeskernels as bk
 from bayeskernels.gp import EvidenceFunction, maximise_evidence
-from bayeskernels.kernels import numpy_function
+from bayeskernels.kernels.argument import numpy_function
 
 #: Evaluations of evidence and gradient that either optimiser has.
 BUDGET = 20

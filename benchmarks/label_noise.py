@@ -15,7 +15,7 @@ from _contest import Contender, Stretch, clock
 from _peers import metropolis, paper_kernel_gibbs
 
 from bayeskernels.samplers import RefractiveBilliard, simulate_kernel_gibbs
-from bayeskernels.samplers.wall_dynamics import wall_gram
+from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
 
 #: Problem and training points of the contests; sonar has 208 points, 20 of them are for testing.
 SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]

@@ -13,7 +13,7 @@ from _contest import bulk_ess, clock
 from arviz_stats.base import array_stats
 
 from bayeskernels.samplers import WallGeometry, label_costs, simulate_kernel_gibbs
-from bayeskernels.samplers.billiard_ball import BilliardBall
+from bayeskernels.samplers.directions.billiards.billiard_ball import BilliardBall
 
 CHAINS, TUNE, DRAWS = 4, 200, 1000
 

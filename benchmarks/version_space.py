@@ -8,9 +8,9 @@ from _bench import bare_billiard, run_parts
 from _contest import Contender, Stretch, clock
 from _peers import hopsy_walks, plain_bounces
 
-from bayeskernels.samplers.rolling_ball import simulate_billiard
-from bayeskernels.samplers.wall_dynamics import wall_gram
-from bayeskernels.version_space import find_consistent_direction
+from bayeskernels.geometry.version_space import find_consistent_direction
+from bayeskernels.samplers.directions.billiards.rolling_ball import simulate_billiard
+from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
 
 #: Problem and training points of the contests.
 SMALL = [("checkerboard", 100), ("heart", 100), ("sonar", 100)]

@@ -17,8 +17,8 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
 from bayeskernels.inputs import as_classes
-from bayeskernels.kernels import read_inputs
-from bayeskernels.models.kernel_classifier import build_kernel_classifier
+from bayeskernels.kernels.argument import read_inputs
+from bayeskernels.models.parts.kernel_classifier import build_kernel_classifier
 
 __all__ = ["bayes_point_machine"]
 

@@ -2,12 +2,12 @@
 
 import pymc as pm
 
-from bayeskernels.basis import as_basis
 from bayeskernels.inputs import as_inputs, as_targets
-from bayeskernels.linear_gaussian import maximise_evidence
-from bayeskernels.models.linear_model import add_features, add_linear_targets, check_precision
-from bayeskernels.regression_specification import LinearSpecification
-from bayeskernels.specification import attach_specification, refuse_second_specification
+from bayeskernels.linear.basis import as_basis
+from bayeskernels.linear.gaussian import maximise_evidence
+from bayeskernels.models.parts.linear_model import add_features, add_linear_targets, check_precision
+from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.specification.regression import LinearSpecification
 
 __all__ = ["bayesian_linear_regression"]
 

@@ -6,7 +6,7 @@ with :math:`1 / g` in the place of the cost C. Here the whole posterior counts.
 """
 
 from bayeskernels.distributions import CompleteHingeLabel, HingeLabel
-from bayeskernels.models.latent_classifier import build_latent_classifier
+from bayeskernels.models.parts.latent_classifier import build_latent_classifier
 
 __all__ = ["bayesian_svm"]
 

@@ -13,9 +13,9 @@ from pytensor.graph.basic import Variable
 from scipy.stats import norm
 
 from bayeskernels.inputs import as_floats, as_targets
-from bayeskernels.models.precisions import add_precision
-from bayeskernels.regression_specification import GaussianMeanSpecification
-from bayeskernels.specification import attach_specification, refuse_second_specification
+from bayeskernels.models.parts.precisions import add_precision
+from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.specification.regression import GaussianMeanSpecification
 
 __all__ = ["gaussian_mean", "mean_evolution"]
 

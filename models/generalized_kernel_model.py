@@ -15,15 +15,15 @@ import pytensor.tensor as pt
 
 from bayeskernels.distributions import ActiveSet, Offset, Precision, SilvermanG
 from bayeskernels.inputs import as_inputs
-from bayeskernels.kernel_check import refuse_indefinite_kernel
-from bayeskernels.kernel_columns import ActiveGram, KernelColumns
-from bayeskernels.kernels import as_kernel, check_bias, read_inputs
-from bayeskernels.models.active_set_options import active_limit, inclusion_parameters
-from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model, is_grouped
-from bayeskernels.models.kernel_widths import WidthOptions, mean_distance_kernel
-from bayeskernels.models.observations import read_observations
-from bayeskernels.models.precisions import add_precision, check_precision
-from bayeskernels.specification import (
+from bayeskernels.kernels.argument import as_kernel, check_bias, read_inputs
+from bayeskernels.kernels.check import refuse_indefinite_kernel
+from bayeskernels.kernels.columns import ActiveGram, KernelColumns
+from bayeskernels.models.parts.active_set_options import active_limit, inclusion_parameters
+from bayeskernels.models.parts.grouped_kernel_model import build_grouped_kernel_model, is_grouped
+from bayeskernels.models.parts.kernel_widths import WidthOptions, mean_distance_kernel
+from bayeskernels.models.parts.observations import read_observations
+from bayeskernels.models.parts.precisions import add_precision, check_precision
+from bayeskernels.specification.base import (
     GeneralizedKernelSpecification,
     attach_specification,
     refuse_second_specification,

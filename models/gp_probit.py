@@ -1,7 +1,7 @@
 """Full Gaussian-process probit classifier: the comparator without sparsity."""
 
 from bayeskernels.distributions import ProbitLabel
-from bayeskernels.models.latent_classifier import build_latent_classifier
+from bayeskernels.models.parts.latent_classifier import build_latent_classifier
 
 __all__ = ["gp_probit"]
 

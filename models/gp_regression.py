@@ -11,14 +11,14 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.linalg import lapack
 from sklearn.cluster import MiniBatchKMeans
 
-from bayeskernels.features import FixedInputs
-from bayeskernels.gp_specification import GaussianProcessSpecification
 from bayeskernels.inputs import as_inputs, as_targets
-from bayeskernels.kernel_check import refuse_indefinite_kernel
-from bayeskernels.kernels import CovarianceKernel, read_inputs
-from bayeskernels.models.kernel_classifier import add_inputs
-from bayeskernels.models.precisions import add_precision, check_precision
-from bayeskernels.specification import attach_specification, refuse_second_specification
+from bayeskernels.kernels.argument import CovarianceKernel, read_inputs
+from bayeskernels.kernels.check import refuse_indefinite_kernel
+from bayeskernels.kernels.features import FixedInputs
+from bayeskernels.models.parts.kernel_classifier import add_inputs
+from bayeskernels.models.parts.precisions import add_precision, check_precision
+from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.specification.process import GaussianProcessSpecification
 
 __all__ = ["gp_regression"]
 

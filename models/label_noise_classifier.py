@@ -15,8 +15,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from bayeskernels.distributions import FlipRate
 from bayeskernels.inputs import as_two_classes
-from bayeskernels.kernels import read_inputs
-from bayeskernels.models.kernel_classifier import build_kernel_classifier
+from bayeskernels.kernels.argument import read_inputs
+from bayeskernels.models.parts.kernel_classifier import build_kernel_classifier
 
 __all__ = ["label_noise_classifier"]
 

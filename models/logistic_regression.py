@@ -3,15 +3,15 @@
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayeskernels.basis import as_basis
 from bayeskernels.inputs import as_inputs, as_two_classes
-from bayeskernels.models.linear_model import (
+from bayeskernels.linear.basis import as_basis
+from bayeskernels.models.parts.linear_model import (
     ALPHA_PRIOR,
     add_features,
     add_precision,
     check_precision,
 )
-from bayeskernels.specification import (
+from bayeskernels.specification.base import (
     LogisticSpecification,
     attach_specification,
     refuse_second_specification,

@@ -7,11 +7,11 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayeskernels.inputs import as_inputs, as_targets
-from bayeskernels.models.linear_model import add_linear_targets, check_precision
-from bayeskernels.rbf_fitting import check_adaptation
-from bayeskernels.rbf_units import as_units
-from bayeskernels.regression_specification import RBFSpecification
-from bayeskernels.specification import attach_specification, refuse_second_specification
+from bayeskernels.linear.rbf_fitting import check_adaptation
+from bayeskernels.linear.rbf_units import as_units
+from bayeskernels.models.parts.linear_model import add_linear_targets, check_precision
+from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.specification.regression import RBFSpecification
 
 __all__ = ["rbf_network"]
 

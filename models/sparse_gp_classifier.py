@@ -10,7 +10,7 @@ variance counts the noise twice).
 """
 
 from bayeskernels.models.generalized_kernel_model import build_generalized_kernel_model
-from bayeskernels.models.kernel_widths import WidthOptions
+from bayeskernels.models.parts.kernel_widths import WidthOptions
 
 __all__ = ["sparse_gp_classifier"]
 

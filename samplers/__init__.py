@@ -6,24 +6,27 @@ are made for.
 
 from pymc.step_methods import STEP_METHODS
 
-from bayeskernels.samplers.billiard import Billiard
-from bayeskernels.samplers.direct import sample_directions
-from bayeskernels.samplers.flip_rate_gibbs import FlipRateGibbs
-from bayeskernels.samplers.gaussian_directions import ExpectationPropagation
-from bayeskernels.samplers.grouped_reversible_jump import GroupedReversibleJump
-from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
-from bayeskernels.samplers.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
-from bayeskernels.samplers.laplace_mixture import LaplaceMixture
-from bayeskernels.samplers.permutation_perceptron import PermutationPerceptron, most_used
-from bayeskernels.samplers.power_tempering import PowerTempering
-from bayeskernels.samplers.refractive_billiard import (
+from bayeskernels.geometry.walls import WallGeometry, Walls, label_costs
+from bayeskernels.samplers.active_sets.groups.grouped_reversible_jump import GroupedReversibleJump
+from bayeskernels.samplers.active_sets.reversible_jump import ReversibleJump
+from bayeskernels.samplers.approximations.expectation_propagation import ExpectationPropagation
+from bayeskernels.samplers.approximations.permutation_perceptron import (
+    PermutationPerceptron,
+    most_used,
+)
+from bayeskernels.samplers.directions.billiard import Billiard
+from bayeskernels.samplers.directions.billiards.rolling_ball import simulate_billiard
+from bayeskernels.samplers.directions.flip_rate_gibbs import FlipRateGibbs
+from bayeskernels.samplers.directions.kernel_gibbs import KernelGibbs, simulate_kernel_gibbs
+from bayeskernels.samplers.directions.refractive_billiard import (
     RefractiveBilliard,
     simulate_refractive_billiard,
 )
-from bayeskernels.samplers.reversible_jump import ReversibleJump
-from bayeskernels.samplers.rolling_ball import simulate_billiard
-from bayeskernels.samplers.sphere_step import prefer
-from bayeskernels.samplers.walls import WallGeometry, Walls, label_costs
+from bayeskernels.samplers.directions.sample_directions import sample_directions
+from bayeskernels.samplers.directions.sphere_step import prefer
+from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
+from bayeskernels.samplers.laplace_mixture import LaplaceMixture
+from bayeskernels.samplers.tempering.power_tempering import PowerTempering
 
 __all__ = [
     "Billiard",

@@ -8,13 +8,16 @@ process to the next. Floating-point arithmetic therefore is what the source says
 sum are vectorised all the same; sums are vectorised by :func:`dot` and :func:`weighted_dot`.
 """
 
+from functools import cache
+
 import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, errors
 from numba.extending import intrinsic
+from threadpoolctl import ThreadpoolController
 
-__all__ = ["JIT", "dot", "weighted_dot"]
+__all__ = ["JIT", "dot", "one_blas_thread", "weighted_dot"]
 
 #: Options of compiled functions. Of "fast" mathematics nothing that rounds may be added.
 JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -113,3 +116,17 @@ def dot(x, y):
 def weighted_dot(weights, x, y):
     """Sum over i of ``weights[i] * x[i] * y[i]``, as :func:`dot`."""
     return _weighted(weights, x, y)
+
+
+@cache
+def _blas():
+    return ThreadpoolController()
+
+
+def one_blas_thread():
+    """Context in which BLAS rounds the same on any number of cores.
+
+    With another number of threads it may round differently; chains are chaotic, so their draws
+    would depend on ``cores``. One thread is also right while chains run in parallel.
+    """
+    return _blas().limit(limits=1, user_api="blas")

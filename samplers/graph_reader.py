@@ -8,7 +8,7 @@ import pytensor
 from pymc.pytensorf import compile as compile_graph
 from pytensor.graph.traversal import ancestors
 
-from bayeskernels.bound_specification import present_value
+from bayeskernels.specification.bound import present_value
 
 __all__ = ["GraphReader"]
 

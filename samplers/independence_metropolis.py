@@ -12,9 +12,9 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
+from bayeskernels.graphs.unconstrained import UnconstrainedDensity
 from bayeskernels.inputs import as_count
 from bayeskernels.samplers.progress import ProgressColumns
-from bayeskernels.unconstrained import UnconstrainedDensity
 
 __all__ = ["IndependenceMetropolis"]
 

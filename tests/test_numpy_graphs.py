@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy import stats
 
-from bayeskernels.numpy_graphs import numpy_function
+from bayeskernels.graphs.numpy_graphs import numpy_function
 
 ROUND_NUMBERS = {
     "beta": (pm.Beta.dist(2e5, 8e5), 0.2, stats.beta(2e5, 8e5)),

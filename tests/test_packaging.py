@@ -1,7 +1,8 @@
-"""What the wheel will contain, and in which direction modules may import each other."""
+"""What the wheel will contain, and how folders and files may depend on each other."""
 
 import ast
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,32 +12,50 @@ FOLDERS = {"bayeskernels": ROOT / "bayeskernels"} | {
     f"bayeskernels.{name}": ROOT / name for name in ("models", "samplers")
 }
 
-# Nothing on a lower storey knows one above it; what is not named here is a tool on the top one.
-GROUND = (
-    "beyond_span bound_specification class_probability covariance_check data distributions draws "
-    "features gp_specification gram hard_margin inputs kernel_check kernel_columns kernel_family "
-    "kernels numpy_graphs prior_mass sources specification unit_rows version_space "
-    "basis linear_gaussian rbf_fitting rbf_units regression_specification unconstrained "
-    "variable_projection"
-)
-STOREYS = {f"bayeskernels.{name}": 0 for name in GROUND.split()} | {
-    "bayeskernels.samplers": 1,
-    "bayeskernels.models": 2,
-}
+#: Folders that know nothing but each other. Samplers and models stand on them, side by side; every
+#: other folder is one of tools.
+GROUND = {"data", "distributions", "geometry", "graphs", "kernels", "linear", "specification"}
+SIBLINGS = {"models", "samplers"}
+
+#: A folder, or a file, with more than this is full.
+MOST_MODULES, MOST_LINES = 14, 450
 
 
-def modules():
+def _paths():
     for package, folder in FOLDERS.items():
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
-            name = ".".join([package, *(part for part in parts if part != "__init__")])
-            yield name, path
+            yield ".".join([package, *(part for part in parts if part != "__init__")]), path
 
 
-def storey(module):
-    if module == "bayeskernels":
-        return 4
-    return next((s for name, s in STOREYS.items() if f"{module}.".startswith(f"{name}.")), 3)
+MODULES = dict(_paths())
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+def imports(name):
+    """Pairs of a module of ours and the name that is imported from it, or None for the module."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayeskernels"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield (whole, None) if whole in MODULES else (node.module, alias.name)
+
+
+def folder(module):
+    """Folder of the first level in which a module lies; flat modules are folders of their own."""
+    return [*module.split("."), ""][1]
+
+
+def may_import(module, other):
+    here, there = folder(module), folder(other)
+    if here == there or not here:
+        return True
+    is_ground = GROUND | {"inputs"}
+    if here in is_ground:
+        return there in is_ground
+    if here in SIBLINGS:
+        return there in is_ground
+    return bool(there) or here in {"__main__", "command", "reproduction", "zoo"}
 
 
 def test_every_package_is_listed():
@@ -49,13 +68,36 @@ def test_every_package_is_listed():
     assert set(listed) == found
 
 
-@pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda value: str(value)[:60])
-def test_imports_point_one_way(name, path):
-    imported = [
-        f"{node.module}.{alias.name}" if node.module == "bayeskernels" else node.module
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayeskernels")
-        for alias in node.names
-    ]
-    above = [other for other in imported if storey(other) > storey(name)]
-    assert not above, f"{name} must not know {above}"
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_one_way(name):
+    wrong = {other for other, _ in imports(name) if not may_import(name, other)}
+    assert not wrong, f"{name} must not know {wrong}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_private_name_crosses_files(name):
+    private = {
+        f"{other}.{imported}"
+        for other, imported in imports(name)
+        if (imported or other.rpartition(".")[2]).startswith("_")
+    }
+    assert private <= {"bayeskernels.__version__"}
+
+
+def test_no_cycle_of_imports():
+    # A package's own names come from its modules, which ask each other and not the package.
+    graph = {
+        name: {other for other, _ in imports(name) if other != name}
+        for name, path in MODULES.items()
+        if path.name != "__init__.py"
+    }
+    TopologicalSorter(graph).prepare()
+
+
+def test_no_folder_and_no_file_is_too_full():
+    modules = [path for path in MODULES.values() if path.name != "__init__.py"]
+    folders = {path.parent for path in modules}
+    sizes = {f: sum(path.parent == f for path in modules) for f in folders}
+    assert {f.name: size for f, size in sizes.items() if size > MOST_MODULES} == {}
+    lines = {path.name: len(path.read_text().splitlines()) for path in modules}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}

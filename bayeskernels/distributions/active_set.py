@@ -155,13 +155,13 @@ def _refuse_impossible(n, max_active, alpha, beta):
 
 
 @_support_point.register(ActiveSetRV)
-def _active_set_support_point(op, rv, rng, size, n, max_active, alpha, beta):
+def active_set_support_point(op, rv, rng, size, n, max_active, alpha, beta):
     # No point is active: allowed for every max_active.
     return pt.zeros_like(rv)
 
 
 @_logprob.register(ActiveSetRV)
-def _active_set_logp(op, values, rng, size, n, max_active, alpha, beta, **kwargs):
+def active_set_logp(op, values, rng, size, n, max_active, alpha, beta, **kwargs):
     (gamma,) = values
     k = pt.sum(gamma, axis=-1)
     log_weights, _ = _log_weights_and_choices(n, max_active, alpha, beta)

@@ -14,7 +14,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
 from pytensor.tensor.random.utils import normalize_size_param
 
-from bayeskernels.class_probability import label_log_probabilities, label_slopes
+from bayeskernels.distributions.class_probability import label_log_probabilities, label_slopes
 
 __all__ = ["ProbitClass", "ProbitClassRV"]
 

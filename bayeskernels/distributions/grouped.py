@@ -22,10 +22,10 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayeskernels.distributions.active_set import (
     ActiveSet,
     ActiveSetRV,
-    _active_set_logp,
-    _active_set_support_point,
+    active_set_logp,
+    active_set_support_point,
 )
-from bayeskernels.distributions.silverman_g import _active_factor
+from bayeskernels.distributions.silverman_g import active_factor
 
 __all__ = [
     "ClassOffsets",
@@ -67,8 +67,8 @@ class GroupedActiveSet(ActiveSet):
     rv_op = GroupedActiveSetRV.rv_op
 
 
-_support_point.register(GroupedActiveSetRV, _active_set_support_point)
-_logprob.register(GroupedActiveSetRV, _active_set_logp)
+_support_point.register(GroupedActiveSetRV, active_set_support_point)
+_logprob.register(GroupedActiveSetRV, active_set_logp)
 
 
 class GroupedPrecisionRV(GammaRV):
@@ -223,7 +223,7 @@ class GroupedSilvermanGRV(SymbolicRandomVariable):
             z = z - z.mean(axis=-1, keepdims=True)
         beta = pt.zeros((len(grams), gamma.shape[0], n_classes), dtype="float64")
         for j, gram in enumerate(grams):
-            factor = _active_factor(gram)
+            factor = active_factor(gram)
             values = pt.linalg.solve_triangular(factor, z[j], lower=True, trans=1, b_ndim=2)
             beta = pt.set_subtensor(beta[j, active], values * on[j] / pt.sqrt(g[j]))
         beta = beta if by_class else beta[..., 0]
@@ -298,7 +298,7 @@ def _grouped_logp(op, values, rng, gamma, g, on, n_classes, *grams, **kwargs):
     numbers = active.shape[0].astype("float64") * rank
     logp = 0.0
     for j, gram in enumerate(grams):
-        factor = _active_factor(gram)
+        factor = active_factor(gram)
         whitened = pt.dot(factor.T, beta[j, active])
         density = (
             0.5 * numbers * (pt.log(g[j]) - np.log(2 * np.pi))

@@ -14,14 +14,14 @@ from pymc.distributions.distribution import Distribution, SymbolicRandomVariable
 from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 
-__all__ = ["ACTIVE_JITTER", "SilvermanG", "SilvermanGRV"]
+__all__ = ["ACTIVE_JITTER", "SilvermanG", "SilvermanGRV", "active_factor"]
 
 #: Added to the kernel value of each active point with itself, relative to it. Larger values bias
 #: the evidence visibly (0.16 nats at 1e-6 in the plane), smaller ones leave nothing to factor.
 ACTIVE_JITTER = 1e-8
 
 
-def _active_factor(active_gram):
+def active_factor(active_gram):
     """Cholesky factor of the kernel matrix of the active points."""
     jitter = pt.diag(ACTIVE_JITTER * pt.diagonal(active_gram))
     return pt.linalg.cholesky(active_gram + jitter)
@@ -42,7 +42,7 @@ class SilvermanGRV(SymbolicRandomVariable):
         active_gram = pt.as_tensor(active_gram, ndim=2)
         rng = normalize_rng_param(rng)
         next_rng, z = pm.Normal.dist(shape=(active_gram.shape[0],), rng=rng, return_next_rng=True)
-        factor = _active_factor(active_gram)
+        factor = active_factor(active_gram)
         active = pt.linalg.solve_triangular(factor, z, lower=True, trans=1) / pt.sqrt(g)
         beta = pt.set_subtensor(
             pt.zeros((gamma.shape[0],), dtype="float64")[pt.nonzero(gamma)[0]], active
@@ -100,7 +100,7 @@ def _silverman_g_logp(op, values, rng, gamma, g, active_gram, **kwargs):
     (beta,) = values
     active = pt.nonzero(gamma)[0]
     coefficients = beta[active]
-    factor = _active_factor(active_gram)
+    factor = active_factor(active_gram)
     whitened = pt.dot(factor.T, coefficients)
     k = active.shape[0].astype("float64")
     logp = (

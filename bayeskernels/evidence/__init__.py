@@ -7,7 +7,7 @@ from bayeskernels.evidence.estimate import estimate, suitable_methods
 from bayeskernels.evidence.noise_curve import NoiseEvidence, NoisePosterior
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.evidence.scan import EvidenceScan, scan
-from bayeskernels.prior_mass import declare_normalised
+from bayeskernels.graphs.prior_mass import declare_normalised
 
 __all__ = [
     "Evidence",

@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 
 from bayeskernels.samplers.graph_reader import GraphReader
-from bayeskernels.specification import specification_or_none
+from bayeskernels.specification.base import specification_or_none
 
 __all__ = [
     "data_digest",

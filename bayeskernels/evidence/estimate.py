@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from pymc.util import get_random_generator
 
-from bayeskernels.draws import read_draws
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.evidence.methods import METHODS, method_named
 from bayeskernels.evidence.model_checks import (
@@ -17,9 +16,10 @@ from bayeskernels.evidence.model_checks import (
     refuse_unpaired_data,
 )
 from bayeskernels.evidence.repetitions import combine
+from bayeskernels.graphs.prior_mass import log_missing_constant
+from bayeskernels.graphs.unconstrained import as_model
 from bayeskernels.inputs import as_count
-from bayeskernels.prior_mass import log_missing_constant
-from bayeskernels.unconstrained import as_model
+from bayeskernels.specification.draws import read_draws
 
 __all__ = ["estimate", "suitable_methods"]
 

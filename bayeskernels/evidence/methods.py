@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from bayeskernels.evidence.approximations import (
+from bayeskernels.evidence.estimators.approximations import (
     EPEvidence,
     LaplaceEvidence,
     QuadratureEvidence,
 )
-from bayeskernels.evidence.bridge import BridgeSampling
-from bayeskernels.evidence.gaussian_models import Exact
-from bayeskernels.evidence.noise_tempering import Tempering
-from bayeskernels.evidence.power_evidence import PowerEvidence
+from bayeskernels.evidence.estimators.bridge import BridgeSampling
+from bayeskernels.evidence.estimators.gaussian_models import Exact
+from bayeskernels.evidence.estimators.noise_tempering import Tempering
+from bayeskernels.evidence.estimators.power_evidence import PowerEvidence
+from bayeskernels.evidence.estimators.smc import SequentialMonteCarlo
+from bayeskernels.evidence.estimators.version_space import Orthant
 from bayeskernels.evidence.result import Evidence
-from bayeskernels.evidence.smc import SequentialMonteCarlo
-from bayeskernels.evidence.version_space import Orthant
 
 __all__ = ["METHODS", "EvidenceMethod", "method_named"]
 

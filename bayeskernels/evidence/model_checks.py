@@ -3,14 +3,14 @@
 import numpy as np
 
 from bayeskernels.distributions import HingeLabelRV
-from bayeskernels.draws import posterior_draws
 from bayeskernels.evidence.data_digest import observed_values
-from bayeskernels.prior_mass import is_known_density
-from bayeskernels.specification import (
+from bayeskernels.graphs.prior_mass import is_known_density
+from bayeskernels.specification.base import (
     GroupedKernelSpecification,
     mark_of,
     specification_or_none,
 )
+from bayeskernels.specification.draws import posterior_draws
 
 __all__ = [
     "continuous_refusal",

@@ -18,7 +18,7 @@ import xarray as xr
 from scipy.special import expit, logsumexp
 
 from bayeskernels.evidence.result import Evidence
-from bayeskernels.samplers.level_density import LevelDensity
+from bayeskernels.samplers.tempering.level_density import LevelDensity
 
 __all__ = ["NoiseEvidence", "NoisePosterior", "noise_nodes"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 from rich.progress import Progress
 
+from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.evidence.data_digest import data_digest, digest_of_observations
 from bayeskernels.evidence.estimate import estimate
-from bayeskernels.reproduction.repetitions import run_repetitions
 
 __all__ = ["EvidenceScan", "scan"]
 

@@ -11,7 +11,7 @@ whose noise has the variance :math:`\lambda`.
 import xarray as xr
 
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp_specification import process_of
+from bayeskernels.specification.process import process_of
 
 __all__ = ["dual_coefficients"]
 

@@ -7,10 +7,10 @@ model, so that it would draw targets of the prior, however well the hyperparamet
 import numpy as np
 import xarray as xr
 
-from bayeskernels.draws import read_draws
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_count, as_new_inputs
+from bayeskernels.specification.draws import read_draws
+from bayeskernels.specification.process import process_of
 
 __all__ = ["posterior_predictive"]
 

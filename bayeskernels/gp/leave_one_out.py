@@ -19,9 +19,9 @@ from arviz_stats.utils import ELPDDataLOO
 from scipy.linalg import lapack
 from scipy.stats import norm
 
-from bayeskernels.draws import read_draws
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp_specification import process_of
+from bayeskernels.specification.draws import read_draws
+from bayeskernels.specification.process import process_of
 
 __all__ = ["loo", "pointwise_log_likelihood"]
 

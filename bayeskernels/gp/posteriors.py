@@ -6,9 +6,9 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.gp.exact import ExactPosterior
-from bayeskernels.gp.hyperparameters import ProcessDraws
+from bayeskernels.gp.hyperparameters.values import ProcessDraws
 from bayeskernels.gp.low_rank import LowRankPosterior, whitened
-from bayeskernels.gram import factor_gram
+from bayeskernels.kernels.gram import factor_gram
 
 __all__ = ["each_posterior", "few_threads", "row_blocks"]
 

@@ -6,8 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.gp_specification import process_of
 from bayeskernels.inputs import as_new_inputs, as_targets
+from bayeskernels.specification.process import process_of
 
 __all__ = ["log_predictive_density", "predict_process"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from bayeskernels.gram import factor_gram
 from bayeskernels.inputs import as_count, as_inputs
-from bayeskernels.kernels import as_kernel
+from bayeskernels.kernels.argument import as_kernel
+from bayeskernels.kernels.gram import factor_gram
 
 __all__ = ["draw_prior"]
 

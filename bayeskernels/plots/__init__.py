@@ -14,20 +14,20 @@ look at home in a notebook with a style of its own, ArviZ's say.
 
 from bayeskernels.plots import active_sets as active_sets
 from bayeskernels.plots.bands import regression_band
-from bayeskernels.plots.boundaries import decision_boundaries
-from bayeskernels.plots.class_maps import class_map
-from bayeskernels.plots.decision_functions import decision_function
+from bayeskernels.plots.classifiers.boundaries import decision_boundaries
+from bayeskernels.plots.classifiers.class_maps import class_map
+from bayeskernels.plots.classifiers.decision_functions import decision_function
+from bayeskernels.plots.classifiers.flip_order import flip_ranking
+from bayeskernels.plots.classifiers.sphere import log_posterior_sphere
+from bayeskernels.plots.classifiers.version_spaces import version_space
+from bayeskernels.plots.classifiers.votes import vote_map
 from bayeskernels.plots.error_bars import generalisation
 from bayeskernels.plots.evidence_curves import noise_posterior
 from bayeskernels.plots.evidence_plot import evidence
-from bayeskernels.plots.flip_order import flip_ranking
 from bayeskernels.plots.images import image_grid
 from bayeskernels.plots.quantiles import quantiles
 from bayeskernels.plots.query_curves import active_learning
 from bayeskernels.plots.rejection_curves import rejection
-from bayeskernels.plots.sphere import log_posterior_sphere
-from bayeskernels.plots.version_spaces import version_space
-from bayeskernels.plots.votes import vote_map
 
 __all__ = [
     "active_learning",

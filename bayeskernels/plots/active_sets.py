@@ -1,16 +1,16 @@
 """Active sets by chain: their sizes, their members and the cusum diagnostic of Brooks.
 
 Reached as ``bk.plots.active_sets``; the numbers are from
-:mod:`bayeskernels.active_set_diagnostics`.
+:mod:`bayeskernels.diagnostics.active_sets`.
 """
 
 import numpy as np
 
-from bayeskernels import active_set_diagnostics as active_sets
-from bayeskernels.draws import read_draws
+from bayeskernels.diagnostics import active_sets
 from bayeskernels.plots.plane import scatter_classes
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, legend_below
-from bayeskernels.specification import specification_of
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.draws import read_draws
 
 __all__ = ["cusum", "hairiness", "inclusion", "inclusion_map", "trace", "visits"]
 
@@ -237,7 +237,7 @@ def cusum(result, *, ax=None):
     Parameters
     ----------
     result : xarray.Dataset
-        From :func:`bayeskernels.cusum.cusum`.
+        From :func:`bayeskernels.diagnostics.cusum.cusum`.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 
@@ -266,7 +266,7 @@ def hairiness(result, *, ax=None):
     Parameters
     ----------
     result : xarray.Dataset
-        From :func:`bayeskernels.cusum.cusum`.
+        From :func:`bayeskernels.diagnostics.cusum.cusum`.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 

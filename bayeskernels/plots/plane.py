@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from bayeskernels.draws import read_draws
 from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_text
-from bayeskernels.specification import specification_of
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.draws import read_draws
 
 __all__ = ["PlaneGrid", "classifier_of", "plane_grid", "scatter_classes", "thin"]
 

@@ -15,8 +15,9 @@ def active_learning(curves, *, ax=None):
     Parameters
     ----------
     curves : dict
-        From the name of a strategy to what :func:`bayeskernels.active_learning.learn_actively`
-        returned: one DataFrame, or a list of one for each repetition.
+        From the name of a strategy to what
+        :func:`bayeskernels.prediction.active_learning.learn_actively` returned: one DataFrame, or a
+        list of one for each repetition.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 

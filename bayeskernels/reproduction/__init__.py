@@ -17,7 +17,7 @@ from bayeskernels.reproduction.registry import (
     find_reproduction,
     register,
 )
-from bayeskernels.reproduction.repetitions import read_repetitions, run_repetitions
+from bayeskernels.command.repetitions import read_repetitions, run_repetitions
 
 __all__ = [
     "Reproduction",

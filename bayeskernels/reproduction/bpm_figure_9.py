@@ -8,11 +8,11 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import load
-from bayeskernels.prediction import predict
-from bayeskernels.rejection import rejection_curve
+from bayeskernels.prediction.predict import predict
+from bayeskernels.prediction.rejection import rejection_curve
 from bayeskernels.reproduction.registry import register
-from bayeskernels.reproduction.repetitions import run_repetitions
 from bayeskernels.samplers import PermutationPerceptron, most_used
 
 __all__ = ["SETS", "DigitSet", "learn_digits", "reproduce_figure", "summarise"]

@@ -10,15 +10,15 @@ from scipy.spatial.distance import cdist
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import load, random_splits
-from bayeskernels.hard_margin import FREE_OFFSET, hard_margin
+from bayeskernels.geometry.hard_margin import FREE_OFFSET, hard_margin
 from bayeskernels.models import bayes_point_machine
 from bayeskernels.reproduction.registry import register
-from bayeskernels.reproduction.repetitions import run_repetitions
 from bayeskernels.samplers import sample_directions, simulate_billiard
-from bayeskernels.samplers.expectation_propagation import propagate_expectations
-from bayeskernels.samplers.label_noise_target import LabelNoiseTarget
-from bayeskernels.specification import specification_of
+from bayeskernels.samplers.approximations.moment_matching import propagate_expectations
+from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["SETS", "BenchmarkSet", "compare_split", "reproduce_table", "summarise"]
 

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import load, random_splits
 from bayeskernels.gp import (
     EvidenceFunction,
@@ -17,11 +18,10 @@ from bayeskernels.gp import (
     maximise_evidence,
     sample_hyperparameters,
 )
-from bayeskernels.gp.maximisation import starting_points
+from bayeskernels.gp.hyperparameters.maximisation import starting_points
 from bayeskernels.models import gp_regression
-from bayeskernels.prediction import predict
+from bayeskernels.prediction.predict import predict
 from bayeskernels.reproduction.registry import register
-from bayeskernels.reproduction.repetitions import run_repetitions
 
 __all__ = ["METHODS", "SETS", "run_split", "summarise"]
 

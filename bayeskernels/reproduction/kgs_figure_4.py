@@ -7,11 +7,11 @@ from rich.table import Table
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.bayes_points import bayes_point
+from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import make_kgs_sphere
 from bayeskernels.models import label_noise_classifier
+from bayeskernels.prediction.bayes_points import bayes_point
 from bayeskernels.reproduction.registry import register
-from bayeskernels.reproduction.repetitions import run_repetitions
 from bayeskernels.samplers import sample_directions
 
 __all__ = ["LEVELS", "compare_once", "reproduce_figure", "summarise", "svm_without_bias"]

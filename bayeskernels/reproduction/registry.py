@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bayeskernels.sources import Source, source_of
+from bayeskernels.data.sources import Source, source_of
 
 __all__ = ["Reproduction", "all_reproductions", "find_reproduction", "register"]
 
@@ -46,7 +46,7 @@ def register(*, name, title, source, add_arguments=None):
     ----------
     name, title : str
     source : str
-        Short name of the paper, see :mod:`bayeskernels.sources`.
+        Short name of the paper, see :mod:`bayeskernels.data.sources`.
     add_arguments : callable, optional
 
     Returns

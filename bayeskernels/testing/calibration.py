@@ -27,7 +27,7 @@ from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.step_methods.compound import BlockedStep, CompoundStep
 from pymc.util import get_random_generator
 
-from bayeskernels.kernels import numpy_function
+from bayeskernels.kernels.argument import numpy_function
 from bayeskernels.testing.model_quantities import ModelQuantities
 from bayeskernels.testing.uniformity import uniformity_p_value
 

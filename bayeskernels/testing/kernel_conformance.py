@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from bayeskernels.kernels import CovarianceKernel, as_kernel
+from bayeskernels.kernels.argument import CovarianceKernel, as_kernel
 
 __all__ = ["KernelReport", "check_kernel"]
 

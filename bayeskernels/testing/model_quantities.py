@@ -9,7 +9,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 
-from bayeskernels.kernels import WITHOUT_COMPILER, numpy_function
+from bayeskernels.kernels.argument import WITHOUT_COMPILER, numpy_function
 
 __all__ = ["LOG_LIKELIHOOD", "ModelQuantities"]
 

@@ -8,7 +8,7 @@ from rich import box
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bayeskernels.terminal import WIDE, make_console, refuse_unwritable, write_json
+from bayeskernels.command.terminal import WIDE, make_console, refuse_unwritable, write_json
 from bayeskernels.zoo.registry import all_entries, find_entry
 from bayeskernels.zoo.running import CHAINS, run_zoo
 from bayeskernels.zoo.table import COLUMNS, cells

@@ -1,7 +1,7 @@
 """The evidence of an entry, by the method that fits its model."""
 
 from bayeskernels.evidence import estimate
-from bayeskernels.evidence.bridge import TooFewDraws
+from bayeskernels.evidence.estimators.bridge import TooFewDraws
 
 __all__ = ["estimate_evidence"]
 

@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from sklearn.metrics import roc_auc_score
 
-from bayeskernels.flips import flip_probability
 from bayeskernels.plots import decision_boundaries, flip_ranking, rejection, vote_map
 from bayeskernels.plots.style import CLASS_COLORS, QUIET, as_text
-from bayeskernels.rejection import rejection_curve
+from bayeskernels.prediction.flips import flip_probability
+from bayeskernels.prediction.rejection import rejection_curve
 
 __all__ = ["CLASSIFIER_FIGURES", "FigureOf", "flip_auc", "headline_quantities"]
 

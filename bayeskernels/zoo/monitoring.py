@@ -7,7 +7,7 @@ What counts are outputs at test points, the number of training errors, and the s
 import arviz as az
 import numpy as np
 
-from bayeskernels.diagnostics import monitor
+from bayeskernels.diagnostics.monitoring import monitor
 
 __all__ = ["error_rate", "measure_convergence", "monitor_classifier"]
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bayeskernels.sources import Source, source_of
+from bayeskernels.data.sources import Source, source_of
 from bayeskernels.zoo.evidence import estimate_evidence
 from bayeskernels.zoo.monitoring import error_rate, monitor_classifier
 
@@ -83,7 +83,7 @@ def register(*, name, title, source, steps, load, **options):
     ----------
     name, title : str
     source : str
-        Short name of the paper, see :mod:`bayeskernels.sources`.
+        Short name of the paper, see :mod:`bayeskernels.data.sources`.
     steps : sequence of str
     load : callable
     **options

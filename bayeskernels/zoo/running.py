@@ -13,7 +13,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.evidence import Evidence
-from bayeskernels.prediction import predict
+from bayeskernels.prediction.predict import predict
 from bayeskernels.zoo.monitoring import measure_convergence
 from bayeskernels.zoo.problem import Problem
 from bayeskernels.zoo.registry import ZooEntry, all_entries

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from bayeskernels import data
-from bayeskernels.version_space import find_consistent_direction
+from bayeskernels.geometry.version_space import find_consistent_direction
 
 # Bounds on means of n independent terms are five standard errors wide: a false alarm has
 # probability below 1e-6 per number, about 1e-4 for this file; the seeds are fixed besides.

@@ -7,9 +7,9 @@ import pytensor.tensor as pt
 import pytest
 from scipy.stats import multivariate_normal
 
-from bayeskernels.class_probability import label_log_probabilities, label_slopes
 from bayeskernels.distributions import ClassOffsets, GroupedSilvermanG, KernelOn, ProbitClass
-from bayeskernels.samplers.class_response import class_contrasts
+from bayeskernels.distributions.class_probability import label_log_probabilities, label_slopes
+from bayeskernels.samplers.active_sets.links.classes import class_contrasts
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((5, 8))

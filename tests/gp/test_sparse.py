@@ -5,7 +5,7 @@ import pytest
 import bayeskernels as bk
 from bayeskernels.gp import posteriors
 from bayeskernels.gp.low_rank import LowRankPosterior
-from bayeskernels.kernels import numpy_function
+from bayeskernels.kernels.argument import numpy_function
 
 cov = pm.gp.cov
 

@@ -7,10 +7,10 @@ import xarray as xr
 from scipy.special import ndtr
 
 import bayeskernels as bk
-from bayeskernels.class_probability import label_log_probabilities
+from bayeskernels.distributions.class_probability import label_log_probabilities
 from bayeskernels.models import generalized_kernel_model
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-from bayeskernels.models.grouped_kernel_model import build_grouped_kernel_model
+from bayeskernels.models.parts.grouped_kernel_model import build_grouped_kernel_model
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 2))

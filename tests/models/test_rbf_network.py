@@ -8,11 +8,11 @@ from pytensor.graph.traversal import ancestors
 from scipy.stats import multivariate_normal, norm
 
 import bayeskernels as bk
-from bayeskernels.linear_gaussian import linear_posterior
+from bayeskernels.graphs.numpy_graphs import numpy_function
+from bayeskernels.linear.gaussian import linear_posterior
+from bayeskernels.linear.rbf_units import RBFUnits, lower_factor
 from bayeskernels.models import rbf_network
 from bayeskernels.models.rbf_network import _hidden
-from bayeskernels.numpy_graphs import numpy_function
-from bayeskernels.rbf_units import RBFUnits, lower_factor
 
 RNG = np.random.default_rng(6)
 X = RNG.uniform(-1, 1, size=(30, 2))

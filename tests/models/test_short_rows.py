@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.samplers.label_noise_target import LabelNoiseTarget
+from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
 from bayeskernels.testing import label_noise_cells
 
 

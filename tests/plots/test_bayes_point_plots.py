@@ -4,7 +4,7 @@ import pymc as pm
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.plots.version_spaces import _boundary, _inward_normals
+from bayeskernels.plots.classifiers.version_spaces import _boundary, _inward_normals
 
 LINEAR = pm.gp.cov.Linear(3, c=0)
 

@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 
 import bayeskernels as bk
-from bayeskernels.outputs import directions
+from bayeskernels.plots.classifiers.sphere import in_input_space
 from bayeskernels.plots.plane import thin
-from bayeskernels.plots.sphere import in_input_space
+from bayeskernels.prediction.outputs import directions
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from bayeskernels.cli import main
+from bayeskernels.command.cli import main
 from bayeskernels.reproduction import bpm_figure_9
 from bayeskernels.reproduction.bpm_figure_9 import learn_digits, polynomial, summarise
 

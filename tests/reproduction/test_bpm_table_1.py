@@ -4,7 +4,7 @@ import numpy as np
 import pooch
 import pytest
 
-from bayeskernels.cli import main
+from bayeskernels.command.cli import main
 from bayeskernels.data import make_two_moons
 from bayeskernels.data.loading import DATA_VARIABLE
 from bayeskernels.reproduction import bpm_table_1

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bayeskernels.cli import main
+from bayeskernels.command.cli import main
 from bayeskernels.reproduction.gp_benchmark import run_split, summarise
 
 

@@ -11,12 +11,12 @@ import arviz as az
 import numpy as np
 from scipy.special import ndtr
 
-from bayeskernels.kernel_columns import KernelColumns
-from bayeskernels.kernels import as_kernel
+from bayeskernels.kernels.argument import as_kernel
+from bayeskernels.kernels.columns import KernelColumns
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-from bayeskernels.models.precisions import ETA_PRIOR, G_PRIOR
-from bayeskernels.samplers.active_set_sampler import ActiveSetSampler
-from bayeskernels.samplers.dense_probit import DenseProbitSampler
+from bayeskernels.models.parts.precisions import ETA_PRIOR, G_PRIOR
+from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
+from bayeskernels.samplers.active_sets.dense_probit import DenseProbitSampler
 
 __all__ = ["KernelValues", "convergence", "error_rate", "run_dense", "run_sparse"]
 

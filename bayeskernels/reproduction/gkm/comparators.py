@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from bayeskernels.models import bayesian_svm, gp_probit
-from bayeskernels.prediction import predict
+from bayeskernels.prediction.predict import predict
 from bayeskernels.reproduction.gkm.chains import convergence, error_rate
 
 __all__ = ["run_bayesian_svm", "run_fic", "run_svm"]

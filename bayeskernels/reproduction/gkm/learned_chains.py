@@ -5,7 +5,7 @@ from time import process_time
 import pymc as pm
 
 from bayeskernels.models import generalized_kernel_model
-from bayeskernels.prediction import predict
+from bayeskernels.prediction.predict import predict
 from bayeskernels.reproduction.gkm.chains import FEW, convergence, error_rate
 from bayeskernels.samplers import ReversibleJump
 

@@ -10,12 +10,12 @@ from functools import partial
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from bayeskernels.command.repetitions import read_repetitions, run_repetitions
 from bayeskernels.reproduction.gkm.methods import JOB_OF, run_unit
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
 from bayeskernels.reproduction.gkm.partitions import read_rows
 from bayeskernels.reproduction.gkm.summary import summarise
 from bayeskernels.reproduction.registry import register
-from bayeskernels.reproduction.repetitions import read_repetitions, run_repetitions
 
 __all__ = ["TableRun", "add_arguments", "register_table", "reproduce"]
 

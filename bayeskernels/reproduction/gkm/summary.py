@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from bayeskernels.cusum import cusum
+from bayeskernels.diagnostics.cusum import cusum
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
 
 __all__ = ["MAX_RHAT", "summarise"]

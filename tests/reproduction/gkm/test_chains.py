@@ -3,7 +3,7 @@ import pymc as pm
 import pytest
 
 from bayeskernels.models import generalized_kernel_model
-from bayeskernels.prediction import predict
+from bayeskernels.prediction.predict import predict
 from bayeskernels.reproduction.gkm import chains
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not the file that published results:UserWarning")

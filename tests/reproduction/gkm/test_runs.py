@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from bayeskernels.cli import main
+from bayeskernels.command.cli import main
 from bayeskernels.reproduction import all_reproductions
 from bayeskernels.reproduction.gkm import (
     benchmark_sets,

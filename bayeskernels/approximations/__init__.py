@@ -1,0 +1,1 @@
+"""Posteriors of any PyMC model by Laplace's method and by quadrature."""

@@ -1,0 +1,1 @@
+"""The command ``bayeskernels``, and what long runs at a terminal need."""

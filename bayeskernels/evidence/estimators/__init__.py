@@ -1,0 +1,1 @@
+"""Estimators of the log evidence, one file for each; ``evidence/methods.py`` lists them."""

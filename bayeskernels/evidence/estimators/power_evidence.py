@@ -1,0 +1,86 @@
+"""Evidence of sparse generalized kernel models by parallel tempering of their likelihood."""
+
+import numpy as np
+
+from bayeskernels.evidence.result import Evidence
+from bayeskernels.samplers import PowerTempering
+from bayeskernels.samplers.tempering.power_tempering import SMALLEST_SWAP_RATE
+from bayeskernels.samplers.tempering.tempered_model import read_target
+from bayeskernels.specification.base import (
+    GeneralizedKernelSpecification,
+    GroupedKernelSpecification,
+    specification_or_none,
+)
+
+__all__ = ["PowerEvidence"]
+
+#: Arguments of the run; all other options are those of the ladder.
+_RUN_OPTIONS = ("draws", "tune", "chains", "cores", "particles")
+
+
+class PowerEvidence:
+    """Power tempering, see :class:`bayeskernels.samplers.PowerTempering`."""
+
+    name = "power-tempering"
+    is_automatic = True
+    gives_way = False
+    uses_draws = False
+
+    def refusal(self, model, idata):
+        """Why a model has no ladder of this kind."""
+        specification = specification_or_none(model)
+        if isinstance(specification, GroupedKernelSpecification):
+            return "It is for two classes and one kernel; with more there is no method yet."
+        if not isinstance(specification, GeneralizedKernelSpecification):
+            return (
+                "It is for bk.models.generalized_kernel_model and bk.models.sparse_gp_classifier. "
+                "Models with continuous variables have 'bridge'."
+            )
+        try:
+            read_target(model)
+        except TypeError as error:
+            if specification.is_sparse:
+                # What is said there of pm.sample concerns draws; here it is the evidence.
+                return (
+                    "It is for the probit link and a fixed kernel; for this model there is no "
+                    "method yet. Widths can be compared one by one with bk.evidence.scan."
+                )
+            return f"{error} Dense models have 'bridge'."
+        return None
+
+    def run(self, model, idata=None, *, random_seed=None, progressbar=False, **options):
+        """Run ladders; options are those of the class and of its method ``sample``."""
+        run_options = {name: options.pop(name) for name in _RUN_OPTIONS if name in options}
+        tempering = PowerTempering(model, **options)
+        found = tempering.sample(random_seed=random_seed, progressbar=progressbar, **run_options)
+        rounds = found.idata["tempering"].sizes
+        diagnostics = {
+            "path": found.path,
+            "rungs": len(found.powers),
+            "smallest_swap_rate": found.smallest_swap_rate,
+            "round_trips": int(found.round_trips.sum()),
+            "swap_rates": np.asarray(found.swap_rates),
+            "powers": np.asarray(found.powers),
+        }
+        warning = _warning(found)
+        if warning:
+            diagnostics["warning"] = warning
+        return Evidence(
+            found.log_evidence,
+            found.mcse,
+            self.name,
+            n_evaluations=rounds["chain"] * rounds["draw"] * rounds["rung"],
+            diagnostics=diagnostics,
+        )
+
+
+def _warning(found):
+    if found.smallest_swap_rate < SMALLEST_SWAP_RATE:
+        return (
+            f"The ladder has a gap: some neighbours swap in {100 * found.smallest_swap_rate:.1f}% "
+            "of the rounds only. Use more rungs, or path='reference'."
+        )
+    trips, ladders = int(found.round_trips.sum()), len(found.round_trips)
+    if trips < 2 * ladders:
+        return f"Replicas made {trips} round trips only; the error may be too small. Draw more."
+    return ""

@@ -1,0 +1,1 @@
+"""Geometry of linear classifiers: walls, version spaces and orthants."""

@@ -1,0 +1,1 @@
+"""Hyperparameters of Gaussian processes: evidence, its maxima and modes, and full Bayes."""

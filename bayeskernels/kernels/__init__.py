@@ -1,0 +1,1 @@
+"""Kernels: what a ``kernel=`` argument may be, Gram matrices, features, columns and checks."""

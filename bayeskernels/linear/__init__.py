@@ -1,0 +1,1 @@
+"""Linear models with Gaussian weights, their basis functions, and RBF networks."""

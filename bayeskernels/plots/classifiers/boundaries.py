@@ -1,0 +1,78 @@
+"""Decision boundaries of drawn classifiers (KGS, Figure 3)."""
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.style import INK, as_axes, legend_below
+from bayeskernels.prediction.outputs import output_blocks
+
+__all__ = ["decision_boundaries"]
+
+
+def decision_boundaries(
+    model, idata, *, n_boundaries=50, resolution=120, alpha=0.25, legend=True, ax=None
+):
+    """Boundaries f(x) = 0 of some drawn classifiers over the plane (KGS, Figure 3).
+
+    Parameters
+    ----------
+    model : pm.Model
+        A classifier with two inputs.
+    idata : DataTree
+        Its posterior draws.
+    n_boundaries : int, default 50
+        How many draws to show, evenly spaced.
+    resolution : int
+        Grid points per side.
+    alpha : float
+        Opacity of one boundary.
+    legend : bool
+    ax : matplotlib.axes.Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_kgs_surrogate(random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
+    >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
+    >>> ax = bk.plots.decision_boundaries(model, idata, n_boundaries=10, resolution=40)
+    """
+    specification = classifier_of(model, "decision_boundaries", n_classes=2)
+    grid = plane_grid(model, resolution=resolution)
+    blocks = output_blocks(
+        specification, thin(model, idata, n_boundaries), grid.points, progressbar=False
+    )
+    outputs = np.concatenate([values for _, values in blocks])
+    ax = as_axes(ax, figsize=(4.6, 4.6))
+    for values in outputs.T:
+        if values.min() < 0 < values.max():
+            ax.contour(
+                grid.x,
+                grid.y,
+                grid.image(values),
+                levels=[0.0],
+                colors=INK,
+                linewidths=0.9,
+                alpha=alpha,
+            )
+    scatter_classes(ax, specification)
+    ax.set(
+        xlabel="$x_1$",
+        ylabel="$x_2$",
+        xlim=(grid.x[0], grid.x[-1]),
+        ylim=(grid.y[0], grid.y[-1]),
+    )
+    ax.grid(False)
+    if legend:
+        # Contours have no legend entry of their own.
+        ax.add_line(
+            Line2D([], [], color=INK, linewidth=0.9, label=f"{outputs.shape[1]} boundaries")
+        )
+        legend_below(ax)
+    return ax

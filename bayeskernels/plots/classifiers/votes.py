@@ -1,0 +1,120 @@
+"""The vote of the drawn classifiers over the plane, with the labels that it doubts."""
+
+import numpy as np
+
+from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.style import INK, VOTES, as_axes, as_text, legend_below
+from bayeskernels.prediction.flips import flip_probability
+from bayeskernels.prediction.predict import predict
+
+__all__ = ["vote_map"]
+
+
+def vote_map(
+    model,
+    idata,
+    *,
+    planted=None,
+    suspicious=0.5,
+    resolution=120,
+    max_draws=1000,
+    colorbar=True,
+    legend=True,
+    ax=None,
+):
+    """Share of the votes over the plane (Bayesian transduction, KGS, section 4).
+
+    Parameters
+    ----------
+    model : pm.Model
+        A classifier with two inputs.
+    idata : DataTree
+        Its posterior draws.
+    planted : array of bool, shape (m,), optional
+        Labels that are known to be wrong; they are crossed out.
+    suspicious : float or None, default 0.5
+        Ring the training points whose label was flipped with more than this posterior probability.
+    resolution : int
+        Grid points per side.
+    max_draws : int
+        Use at most so many draws, evenly spaced.
+    colorbar, legend : bool
+        Whether to explain colours and markers.
+    ax : matplotlib.axes.Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import bayeskernels as bk
+    >>> X, y = bk.data.make_two_moons(60, random_seed=1)
+    >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
+    >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
+    >>> ax = bk.plots.vote_map(model, idata, resolution=40)
+    """
+    specification = classifier_of(model, "vote_map")
+    if len(specification.class_names) > 2:
+        raise ValueError(
+            f"vote_map shows the vote between two classes, the model has "
+            f"{len(specification.class_names)}. Use bk.plots.class_map."
+        )
+    grid = plane_grid(model, resolution=resolution)
+    mask = _as_mask(planted, len(specification.codes))
+    idata = thin(model, idata, max_draws)
+    prediction = predict(model, idata, grid.points, progressbar=False)
+    vote = grid.image(prediction["vote"].values[:, 1])
+    ax = as_axes(ax, figsize=(5.6, 4.8))
+    field = ax.pcolormesh(
+        grid.x, grid.y, vote, cmap=VOTES, vmin=0, vmax=1, shading="gouraud", rasterized=True
+    )
+    if vote.min() < 0.5 < vote.max():
+        ax.contour(grid.x, grid.y, vote, levels=[0.5], colors=INK, linewidths=1.4)
+    scatter_classes(ax, specification, size=30)
+    if suspicious is not None:
+        doubt = flip_probability(model, idata, progressbar=False).values > suspicious
+        _ring(ax, specification.X[doubt], f"doubted (P(flipped) > {suspicious:g})")
+    if mask is not None:
+        X = specification.X[mask]
+        ax.scatter(
+            X[:, 0], X[:, 1], s=34, c=INK, marker="x", linewidths=1.6, label="flipped", zorder=4
+        )
+    ax.set(xlabel="$x_1$", ylabel="$x_2$")
+    ax.grid(False)
+    if colorbar:
+        bar = ax.figure.colorbar(field, ax=ax, pad=0.02, shrink=0.9)
+        bar.set_label(f"share of votes for class {as_text(specification.class_names[1])}")
+    if legend:
+        legend_below(ax, columns=2)
+    return ax
+
+
+def _ring(ax, X, label):
+    """Black on white, so that it shows on every colour."""
+    ax.scatter(
+        X[:, 0], X[:, 1], s=150, facecolors="none", edgecolors="white", linewidths=3.6, zorder=4
+    )
+    ax.scatter(
+        X[:, 0],
+        X[:, 1],
+        s=150,
+        facecolors="none",
+        edgecolors=INK,
+        linewidths=1.6,
+        label=label,
+        zorder=5,
+    )
+
+
+def _as_mask(planted, n_points):
+    if planted is None:
+        return None
+    mask = np.asarray(planted)
+    if mask.dtype != bool or mask.shape != (n_points,):
+        raise ValueError(
+            f"planted must be an array of {n_points} booleans, one for each training point, got "
+            f"{mask.dtype} of the shape {mask.shape}."
+        )
+    return mask

@@ -1,0 +1,1 @@
+"""Predictions from draws: labels, probabilities, Bayes points, flips, rejection, queries."""

@@ -1,0 +1,1 @@
+"""Specifications: facts about a model beyond its PyMC graph, and how to read its draws."""

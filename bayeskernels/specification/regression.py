@@ -1,0 +1,171 @@
+"""What the tools need to know of a regression beyond its PyMC graph.
+
+Given its random hyperparameters a regression of the lecture is Gaussian, so that the mean and the
+variance of a new target are known in closed form for each draw; prediction averages over draws.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayeskernels.linear.gaussian import BestPrecisions, SpectralRegression, linear_posterior
+from bayeskernels.linear.rbf_units import RBFUnits, lower_factor
+from bayeskernels.specification.base import TargetSpecification
+
+__all__ = [
+    "GaussianMeanSpecification",
+    "LinearSpecification",
+    "RBFSpecification",
+    "RegressionSpecification",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionSpecification(TargetSpecification):
+    """What all regressions have that are Gaussian given their hyperparameters."""
+
+    #: Names of the hyperparameters that :meth:`moments` takes.
+    hyperparameters = ()
+
+    @property
+    def needed(self):
+        """Values that :meth:`moments` takes, by name: numbers, or names of posterior draws."""
+        return {name: self.by_draw(name) for name in self.hyperparameters}
+
+    @property
+    def n_classes(self):
+        """A regression has no classes: tools for classifiers end here."""
+        raise TypeError(
+            f"This tool is for classifiers; a {self.kind} is a regression. bk.predict gives the "
+            "mean and the standard deviation of new targets."
+        )
+
+    def require_two_classes(self, what):
+        """Refuse, for a tool of classifiers that is called ``what``."""
+        raise TypeError(f"{what} is for classifiers; a {self.kind} is a regression.")
+
+    def moments(self, values, X_new):
+        """Mean and variance of the function at new points, and variance of the noise, by draw.
+
+        Parameters
+        ----------
+        values : dict
+            Those of :attr:`needed`, with the draws as the first axis.
+        X_new : array of shape (n_new, p) or None
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n_new, n_draws)
+        noise : array of shape (n_draws,) or (1,)
+            Variance that a target has besides.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearSpecification(RegressionSpecification):
+    """Bayesian linear regression.
+
+    Attributes
+    ----------
+    basis : Basis
+        The basis functions phi.
+    evidence_maximum : BestPrecisions or None
+        How the precisions were found, where that was by evidence.
+    """
+
+    basis: object = field(repr=False)
+    evidence_maximum: BestPrecisions | None = None
+
+    hyperparameters = ("alpha", "beta")
+
+    @property
+    def features(self):
+        """Features of the inputs as the model has them now, shape (n, M)."""
+        return self.basis.factor.features if self.is_at_training else self.basis(self.X)
+
+    def features_at(self, X, **hyperparameters):
+        """Features at inputs (n, p), which no hyperparameter changes."""
+        return self.basis(X)
+
+    def moments(self, values, X_new):
+        """Moments with the weights integrated out."""
+        regression = SpectralRegression(self.features, self.y)
+        alpha, beta = np.broadcast_arrays(values["alpha"], values["beta"])
+        return *regression.predict_function(self.basis(X_new), alpha, beta), 1.0 / beta
+
+    def posterior(self, alpha=None, beta=None, *, form="auto"):
+        """Posterior of the weights and evidence at given precisions, those of the model by default.
+
+        Returns
+        -------
+        LinearPosterior
+        """
+        alpha = self._fixed("alpha", alpha)
+        beta = self._fixed("beta", beta)
+        return linear_posterior(self.features, self.y, alpha, beta, form=form)
+
+    def _fixed(self, name, value):
+        if value is not None:
+            return value
+        value = self.fixed(name)
+        if value is None:
+            raise ValueError(f"{name} is random in this model: give a number, {name}=...")
+        return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMeanSpecification(RegressionSpecification):
+    """The mean of a Gaussian.
+
+    Attributes
+    ----------
+    prior_mean, prior_sd : float
+    """
+
+    prior_mean: float
+    prior_sd: float
+
+    observed_name = "x"
+    hyperparameters = ("sd",)
+
+    def moments(self, values, X_new):
+        """Moments of the one mean that there is."""
+        variance = values["sd"] ** 2
+        precision = self.prior_sd**-2 + len(self.y) / variance
+        mean = (self.prior_mean / self.prior_sd**2 + self.y.sum() / variance) / precision
+        return mean[None], 1.0 / precision[None], variance
+
+
+@dataclass(frozen=True, kw_only=True)
+class RBFSpecification(RegressionSpecification):
+    """A network of Gaussian units.
+
+    Attributes
+    ----------
+    bias : bool
+        Whether the hidden layer has a constant.
+    """
+
+    bias: bool
+
+    hyperparameters = ("centers", "log_scale", "shear", "alpha", "beta")
+
+    def features_at(self, X, centers, log_scale, shear, **others):
+        """Hidden layer at inputs (n, p)."""
+        m, p = centers.shape
+        factors = np.broadcast_to(lower_factor(log_scale, shear), (m, p, p))
+        outputs = RBFUnits(centers, factors)(X)
+        return np.column_stack([np.ones(len(X)), outputs]) if self.bias else outputs
+
+    def moments(self, values, X_new):
+        """Moments with the output layer integrated out."""
+        n_draws = max(len(v) for v in values.values())
+        mean, variance = np.empty((2, len(X_new), n_draws))
+        inputs, y = self.X, self.y
+        for s in range(n_draws):
+            at = {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
+            hidden = [self.features_at(X, **at) for X in (inputs, X_new)]
+            posterior = linear_posterior(hidden[0], y, at["alpha"], at["beta"])
+            mean[:, s], variance[:, s] = posterior.predict_function(hidden[1])
+        return mean, variance, 1.0 / values["beta"]

@@ -1,0 +1,122 @@
+"""Linear and logistic regression and RBF networks of the lecture: entries of the zoo."""
+
+import numpy as np
+import xarray as xr
+
+from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
+from bayeskernels.prediction.regression import moments_by_draw
+from bayeskernels.specification.base import specification_of
+from bayeskernels.zoo.entries.bayes_point import overlapping_moons
+from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
+from bayeskernels.zoo.evidence import estimate_evidence
+from bayeskernels.zoo.problem import unexplained_variance
+from bayeskernels.zoo.registry import register
+
+NOTEBOOK = "05_bayesian_learning.ipynb"
+
+DEGREE = 5
+
+
+def noisy_wave():
+    """A wave on a slope, with noise."""
+    return noisy_curve(
+        lambda x: np.sin(3 * x) * np.exp(-0.3 * x**2) + 0.5 * x,
+        low=-2.0,
+        high=2.0,
+        noise=0.15,
+        seed=91,
+        name="wave",
+        description="40 points of a damped wave on a slope, with noise of standard deviation 0.15.",
+    )
+
+
+def monitor_regression(model, idata, problem):
+    """Conditional means at some test points as ``output``, and the scalar unknowns."""
+    mean, *_ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
+    posterior = idata["posterior"].to_dataset()
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})
+    for name, draws in posterior.data_vars.items():
+        if draws.ndim == 2:
+            watched[name] = draws.drop_vars(draws.coords)
+    return watched
+
+
+def mean_and_band(result):
+    """Predictive mean with two standard deviations."""
+    return band_axes(result, beyond=0.3)[0].figure
+
+
+REGRESSION_FIGURES = regression_figures(
+    mean_and_band, "Predictive mean with two standard deviations of new targets."
+)
+
+
+def evidence_of_polynomial(model, idata, random_seed):
+    """Without the weights there are two unknowns, and a grid gives the evidence to many digits."""
+    specification = specification_of(model)
+    marginal = bayesian_linear_regression(
+        specification.X, specification.y, basis=DEGREE, marginal=True
+    )
+    return estimate_evidence(marginal, None, random_seed, method="quadrature")
+
+
+@register(
+    name="bayesian-linear-regression",
+    title="Bayesian linear regression",
+    source="LEC",
+    steps=["NUTS"],
+    load=noisy_wave,
+    notebook=NOTEBOOK,
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc"},
+    monitor=monitor_regression,
+    test_error=unexplained_variance,
+    evidence=evidence_of_polynomial,
+    figures=REGRESSION_FIGURES,
+)
+def polynomial(problem):
+    """A polynomial of degree five with Gaussian weights; precisions of weights and noise by NUTS.
+
+    Its test error is the share of the variance of the test targets that it leaves unexplained.
+    """
+    return bayesian_linear_regression(problem.X, problem.y, basis=DEGREE)
+
+
+@register(
+    name="logistic-regression",
+    title="Logistic regression, cubic",
+    source="LEC",
+    steps=["NUTS"],
+    load=overlapping_moons,
+    notebook=NOTEBOOK,
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc"},
+)
+def cubic_logit(problem):
+    """Log odds that are a cubic polynomial of each input; Gaussian weights of precision 0.1."""
+    return logistic_regression(problem.X, problem.y, alpha=0.1, basis=3)
+
+
+@register(
+    name="rbf-network",
+    title="RBF network, all adapted",
+    source="LEC",
+    steps=["NUTS"],
+    load=noisy_wave,
+    notebook="04_kernel_regression_and_gaussian_processes.ipynb",
+    draws=500,
+    tune=500,
+    sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
+    monitor=monitor_regression,
+    test_error=unexplained_variance,
+    figures=REGRESSION_FIGURES,
+)
+def adapted_network(problem):
+    """Six Gaussian units whose centres and widths are unknown, with a Bayesian output layer.
+
+    Its test error is the share of the variance of the test targets that it leaves unexplained.
+    """
+    return rbf_network(problem.X, problem.y, centers=6, adapt="all", center_sd=0.2, alpha=0.5)

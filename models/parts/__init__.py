@@ -1,0 +1,1 @@
+"""Parts that several builders share: data, hyperparameters, latent functions, observations."""

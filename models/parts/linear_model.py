@@ -1,0 +1,71 @@
+"""What linear models with basis functions share: their features as data of a PyMC model."""
+
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+
+from bayeskernels.models.parts.kernel_classifier import register_inputs
+from bayeskernels.models.parts.precisions import add_precision, check_precision
+
+__all__ = [
+    "ALPHA_PRIOR",
+    "add_features",
+    "add_linear_targets",
+    "add_precision",
+    "check_precision",
+]
+
+#: Shape and rate of the default priors: exponential with mean 10, for standardised data.
+ALPHA_PRIOR = (1.0, 0.1)
+BETA_PRIOR = (1.0, 0.1)
+
+
+def add_features(model, X, columns, basis):
+    """Add inputs to a model in context; setting them later sets their features too.
+
+    Parameters
+    ----------
+    model : pm.Model
+    X : array of shape (n, p)
+    columns : list of str
+    basis : Basis
+
+    Returns
+    -------
+    SharedVariable of shape (n, M)
+        The features; the model has the dim ``basis`` for the weights.
+    """
+    features = register_inputs(model, X, columns, basis).features
+    # A symbolic length: what PyTensor compiles is then cached for all data sets.
+    length = pytensor.shared(len(basis.names), name="n_weights")
+    model.add_coord("basis", basis.names, length=length)
+    return features
+
+
+def add_linear_targets(features, y, alpha, beta, *, marginal):
+    """Add Gaussian weights, and targets that are linear in them, to the model in context.
+
+    Parameters
+    ----------
+    features : TensorVariable of shape (n, M)
+    y : array of shape (n,)
+    alpha, beta : float, prior or None
+        Precisions of the weights and of the noise.
+    marginal : bool
+        Leave the weights out: the targets then have their joint normal distribution.
+
+    Returns
+    -------
+    alpha, beta : TensorVariable
+    """
+    alpha = add_precision("alpha", alpha, ALPHA_PRIOR, pm.Gamma)
+    beta = add_precision("beta", beta, BETA_PRIOR, pm.Gamma)
+    observed = pm.Data("y_data", y)
+    if marginal:
+        n = features.shape[0]
+        covariance = pt.dot(features, features.T) / alpha + pt.eye(n) / beta
+        pm.MvNormal("y", pt.zeros(n), cov=covariance, observed=observed, dims="obs")
+    else:
+        w = pm.Normal("w", 0.0, tau=alpha, dims="basis")
+        pm.Normal("y", pt.dot(features, w), tau=beta, observed=observed, dims="obs")
+    return alpha, beta

@@ -1,0 +1,174 @@
+r"""Moves of a kernel's hyperparameters given the working response (GKM, sections 3.2 and 5.3).
+
+Offset and coefficients are integrated out, so the density of theta is
+:math:`p(s \mid \gamma, \eta, g, \theta) \, p(\theta)`. By default each coordinate is moved by a
+slice on its logarithm, which needs no scale; the paper's random walk moves all at once. The paper's
+acceptance probability forgets the prior, so that its walk leaves the bounds. Only the kernel
+columns of active points are computed, O(n k^2) for each evaluation.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.active_sets.columns import prepare
+
+__all__ = ["KERNEL_MOVES", "PAPER_SCALE", "KernelMove"]
+
+#: Standard deviation of the paper's random walk, whose variance is 0.2.
+PAPER_SCALE = math.sqrt(0.2)
+
+#: Names of the moves.
+KERNEL_MOVES = ("slice", "random_walk")
+
+
+class _Candidate(NamedTuple):
+    """Whitened columns under another kernel."""
+
+    log_density: float
+    theta: np.ndarray
+    rows: np.ndarray
+    factor: np.ndarray
+    V: np.ndarray
+    gram: np.ndarray
+
+
+class KernelMove:
+    """How to move the hyperparameters theta of a kernel.
+
+    Parameters
+    ----------
+    log_prior : callable
+        Log-density of theta, minus infinity where it is impossible.
+    coordinates : array of int, optional
+        Which numbers of theta to move; all by default.
+    kind : {"slice", "random_walk"}
+    moves : int, default 4
+        Slices move so many coordinates in each sweep, drawn at random.
+    scale : float, default sqrt(0.2)
+        Standard deviation of the random walk; the paper has the variance 0.2.
+    """
+
+    def __init__(self, log_prior, coordinates=None, *, kind="slice", moves=4, scale=PAPER_SCALE):
+        if kind not in KERNEL_MOVES:
+            raise ValueError(f"kernel_move must be 'slice' or 'random_walk', got {kind!r}.")
+        if moves < 1:
+            raise ValueError(f"kernel_moves must be at least 1, got {moves}.")
+        if not scale > 0:
+            raise ValueError(f"kernel_scale must be positive, got {scale}.")
+        self.log_prior = log_prior
+        self.coordinates = coordinates
+        self.kind, self.moves, self.scale = kind, moves, scale
+
+    def __call__(self, sampler, rng):
+        """Move theta of a sampler whose state is up to date for its response."""
+        coordinates = self.coordinates
+        if coordinates is None:
+            coordinates = np.arange(len(sampler.theta))
+        if self.kind == "random_walk":
+            self._walk(sampler, coordinates, rng)
+            return
+        if len(coordinates) > self.moves:
+            coordinates = rng.choice(coordinates, self.moves, replace=False)
+        for j in coordinates:
+            self._slice(sampler, j, rng)
+
+    def _walk(self, sampler, coordinates, rng):
+        theta = sampler.theta.copy()
+        theta[coordinates] += self.scale * rng.standard_normal(len(coordinates))
+        level = self._present(sampler) + self.log_prior(sampler.theta)
+        level += math.log(1.0 - rng.random())
+        candidate = self._candidate(sampler, theta)
+        sampler.kernel_counts[0] += 1
+        if candidate is not None and candidate.log_density + self.log_prior(theta) > level:
+            self._install(sampler, candidate)
+            sampler.kernel_counts[1] += 1
+
+    def _slice(self, sampler, j, rng, width=1.0):
+        """Slice move of the logarithm of one coordinate (stepping out, Neal 2003)."""
+        here = math.log(sampler.theta[j])
+
+        def at(log_value):
+            theta = sampler.theta.copy()
+            theta[j] = math.exp(log_value)
+            candidate = self._candidate(sampler, theta)
+            sampler.kernel_counts[0] += 1
+            if candidate is None:
+                return -math.inf, None
+            return candidate.log_density + self.log_prior(theta) + log_value, candidate
+
+        level = self._present(sampler) + self.log_prior(sampler.theta) + here
+        level += math.log(1.0 - rng.random())
+        left = here - width * rng.random()
+        right = left + width
+        while at(left)[0] > level:
+            left -= width
+        while at(right)[0] > level:
+            right += width
+        while True:
+            new = left + (right - left) * rng.random()
+            density, candidate = at(new)
+            if density > level:
+                break
+            if new < here:
+                left = new
+            else:
+                right = new
+        self._install(sampler, candidate)
+        sampler.kernel_counts[1] += 1
+
+    def _present(self, sampler):
+        """Log-density of the response as things are."""
+        state = sampler.state
+        k = int(state.size[0])
+        response = state.response[: k + 1] / np.where(np.arange(k + 1), *state.scales[::-1])
+        return _log_density(state.gram[: k + 1, : k + 1], response, sampler.g, sampler.eta)
+
+    def _candidate(self, sampler, theta):
+        """Whitened columns and log-density at another theta; None where it is impossible."""
+        if self.log_prior(theta) == -math.inf:
+            return None
+        state = sampler.state
+        points = sampler.points
+        k = len(points)
+        constant = state.constant
+        rows = sampler.columns(points, theta) if k else np.empty((0, sampler.n))
+        own = rows[:, points]
+        factor = linalg.cholesky(
+            own + np.diag(ACTIVE_JITTER * np.diag(own)), lower=True, check_finite=False
+        )
+        V = linalg.solve_triangular(factor, rows, lower=True, check_finite=False)
+        gram = np.empty((k + 1, k + 1))
+        gram[0, 0] = constant @ constant
+        gram[1:, 0] = gram[0, 1:] = V @ constant
+        gram[1:, 1:] = V @ V.T
+        response = np.concatenate([[constant @ sampler.s], V @ sampler.s])
+        log_density = _log_density(gram, response, sampler.g, sampler.eta)
+        return _Candidate(log_density, theta, rows, factor, V, gram)
+
+    def _install(self, sampler, candidate):
+        state = sampler.state
+        k = len(candidate.rows)
+        state.kernel[state.stored[:k]] = candidate.rows
+        state.V[:k] = candidate.V
+        state.T[:k, :k] = linalg.solve_triangular(candidate.factor, np.eye(k), lower=True)
+        state.gram[: k + 1, : k + 1] = candidate.gram
+        sampler.theta = candidate.theta
+        prepare(state, sampler.s, sampler.g, sampler.eta)
+
+
+def _log_density(gram, response, g, eta):
+    """Log-density of the response (GKM, equation (8)) up to a constant, from inner products.
+
+    ``gram`` has those of (1, V) with each other, ``response`` those with s.
+    """
+    scales = np.full(len(response), 1.0 / math.sqrt(g))
+    scales[0] = 1.0 / math.sqrt(eta)
+    M = gram * scales * scales[:, None]
+    M[np.diag_indices_from(M)] += 1.0
+    factor = linalg.cholesky(M, lower=True, check_finite=False)
+    half = linalg.solve_triangular(factor, response * scales, lower=True, check_finite=False)
+    return 0.5 * half @ half - np.log(np.diag(factor)).sum()

@@ -1,0 +1,142 @@
+r"""The response of a regression: the observations themselves (GKM, section 2.1, identity link).
+
+:math:`y_i = f_i + \sigma \varepsilon_i`. Nothing has to be imputed; every point has the row weight
+:math:`1 / \sigma`. The standard deviation has a half-normal prior or is fixed; given the predictor
+its density depends on the sum of squared residuals only.
+"""
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from bayeskernels.samplers.active_sets.links import link
+
+__all__ = ["GaussianTargets", "gaussian_terms", "slice_noise"]
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+class GaussianTargets(NamedTuple):
+    """Data of a regression.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Observations y.
+    noise : array of shape (1,)
+        Standard deviation of the noise.
+    prior_scale : float
+        Scale of the half-normal prior of the noise; negative where it is fixed.
+    """
+
+    values: np.ndarray
+    noise: np.ndarray
+    prior_scale: float
+
+    @classmethod
+    def of(cls, values, noise, prior_scale=None):
+        """Observations with a start value of the noise; it is fixed where there is no prior."""
+        return cls(
+            np.ascontiguousarray(values, dtype=np.float64),
+            np.array([float(noise)]),
+            -1.0 if prior_scale is None else float(prior_scale),
+        )
+
+
+@numba.njit(**_JIT)
+def gaussian_terms(f, values, noise, slope, bend):
+    """Log-density of the observations; slope becomes its gradient by f, bend its curvature.
+
+    f is the predictor divided by the noise, as the linear algebra has it.
+    """
+    total = -len(f) * math.log(noise * math.sqrt(2.0 * math.pi))
+    for i in range(len(f)):
+        residual = values[i] / noise - f[i]
+        total -= 0.5 * residual * residual
+        slope[i] = residual
+        bend[i] = 1.0
+    return total
+
+
+@numba.njit(**_JIT)
+def _log_noise_density(log_noise, n, squares, prior_scale):
+    """Log-density of the logarithm of the noise given the sum of squared residuals."""
+    noise = math.exp(log_noise)
+    return (1 - n) * log_noise - 0.5 * squares / noise**2 - 0.5 * (noise / prior_scale) ** 2
+
+
+@numba.njit(**_JIT)
+def slice_noise(noise, n, squares, prior_scale, rng):
+    """Slice move of the noise given the predictor, on the scale of logarithms."""
+    width = 1.0
+    here = math.log(noise)
+    level = _log_noise_density(here, n, squares, prior_scale) + math.log(1.0 - rng.random())
+    left = here - width * rng.random()
+    right = left + width
+    while _log_noise_density(left, n, squares, prior_scale) > level:
+        left -= width
+    while _log_noise_density(right, n, squares, prior_scale) > level:
+        right += width
+    while True:
+        new = left + (right - left) * rng.random()
+        if _log_noise_density(new, n, squares, prior_scale) > level:
+            return math.exp(new)
+        if new < here:
+            left = new
+        else:
+            right = new
+
+
+@numba.njit(**_JIT)
+def _renew(f, values, noise, prior_scale, s, weights, rng):
+    n = len(f)
+    if prior_scale > 0.0:
+        squares = 0.0
+        for i in range(n):
+            squares += (values[i] - f[i]) ** 2
+        noise[0] = slice_noise(noise[0], n, squares, prior_scale, rng)
+    for i in range(n):
+        weights[i] = 1.0 / noise[0]
+        s[i] = values[i] / noise[0]
+
+
+def _is_gaussian(response):
+    return isinstance(response, types.NamedTuple) and response.instance_class is GaussianTargets
+
+
+@overload(link.log_label)
+def _log_label(response, i, f):
+    if _is_gaussian(response):
+
+        def density(response, i, f):
+            noise = response.noise[0]
+            residual = (response.values[i] - f) / noise
+            return -0.5 * residual * residual - math.log(noise * math.sqrt(2.0 * math.pi))
+
+        return density
+
+
+@overload(link.label_terms)
+def _label_terms(f, response, slope, bend):
+    if _is_gaussian(response):
+        return lambda f, response, slope, bend: gaussian_terms(
+            f, response.values, response.noise[0], slope, bend
+        )
+
+
+@overload(link.impute_response)
+def _impute_response(state, s, response, rng):
+    if _is_gaussian(response):
+        return lambda state, s, response, rng: None
+
+
+@overload(link.renew_response)
+def _renew_response(f, response, s, weights, rng):
+    if _is_gaussian(response):
+        return lambda f, response, s, weights, rng: _renew(
+            f, response.values, response.noise, response.prior_scale, s, weights, rng
+        )

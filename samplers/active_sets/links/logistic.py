@@ -1,0 +1,111 @@
+r"""The working response of a logistic model, by Polya-Gamma variables.
+
+A label is positive with probability :math:`1 / (1 + e^{-f})`. With :math:`\kappa = \pm 1/2` its
+likelihood is a mixture of Gaussians in f (Polson, Scott and Windle 2013),
+
+.. math:: p(y \mid f) = \frac12 \int e^{\kappa f - \omega f^2 / 2} \, p(\omega) \, d\omega,
+    \qquad \omega \sim PG(1, 0),
+
+so given :math:`\omega_i \sim PG(1, f_i)` everything is as if :math:`\kappa_i / \omega_i` had been
+observed with the precision :math:`\omega_i`. This is exact.
+"""
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from bayeskernels.samplers.active_sets.links import link
+from bayeskernels.samplers.active_sets.links.polya_gamma import draw_polya_gamma
+
+__all__ = ["LogisticLabels", "logistic_terms"]
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+class LogisticLabels(NamedTuple):
+    """Data of a logistic model.
+
+    Attributes
+    ----------
+    positive : array of bool, shape (n,)
+    weights : array of shape (n,)
+        Row weights, the roots of the Polya-Gamma variables.
+    """
+
+    positive: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, positive):
+        """Labels, with weights of one."""
+        return cls(np.ascontiguousarray(positive, dtype=np.bool_), np.ones(len(positive)))
+
+
+@numba.njit(**_JIT)
+def _log_logistic(margin):
+    """Logarithm of the logistic function."""
+    if margin > 0.0:
+        return -math.log1p(math.exp(-margin))
+    return margin - math.log1p(math.exp(margin))
+
+
+@numba.njit(**_JIT)
+def logistic_terms(f, positive, weights, slope, bend):
+    """Log-probability of the labels; slope becomes its gradient by f, bend its curvature.
+
+    f is the predictor times the row weights, as the linear algebra has it.
+    """
+    total = 0.0
+    for i in range(len(f)):
+        output = f[i] / weights[i]
+        margin = output if positive[i] else -output
+        log_probability = _log_logistic(margin)
+        total += log_probability
+        wrong = math.exp(log_probability - margin)
+        slope[i] = (wrong if positive[i] else -wrong) / weights[i]
+        bend[i] = wrong * (1.0 - wrong) / (weights[i] * weights[i])
+    return total
+
+
+@numba.njit(**_JIT)
+def _draw_weights(f, positive, s, weights, rng):
+    for i in range(len(f)):
+        root = math.sqrt(draw_polya_gamma(f[i], rng))
+        weights[i] = root
+        s[i] = (0.5 if positive[i] else -0.5) / root
+
+
+def _is_logistic(response):
+    return isinstance(response, types.NamedTuple) and response.instance_class is LogisticLabels
+
+
+@overload(link.log_label)
+def _log_label(response, i, f):
+    if _is_logistic(response):
+        return lambda response, i, f: _log_logistic(f if response.positive[i] else -f)
+
+
+@overload(link.label_terms)
+def _label_terms(f, response, slope, bend):
+    if _is_logistic(response):
+        return lambda f, response, slope, bend: logistic_terms(
+            f, response.positive, response.weights, slope, bend
+        )
+
+
+@overload(link.impute_response)
+def _impute_response(state, s, response, rng):
+    if _is_logistic(response):
+        return lambda state, s, response, rng: None
+
+
+@overload(link.renew_response)
+def _renew_response(f, response, s, weights, rng):
+    if _is_logistic(response):
+        return lambda f, response, s, weights, rng: _draw_weights(
+            f, response.positive, s, weights, rng
+        )

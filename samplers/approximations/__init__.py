@@ -1,0 +1,1 @@
+"""Draws without a Markov chain: expectation propagation and permutation perceptrons."""

@@ -1,0 +1,1 @@
+"""Ladders of tempered posteriors: rungs, reweighting, and power tempering of active sets."""

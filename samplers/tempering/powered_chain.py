@@ -1,0 +1,389 @@
+r"""A chain of a sparse probit model under a power of its likelihood, without PyMC.
+
+The target at power b is :math:`p_0(\theta) \exp(b E(\theta))`. As a rule :math:`p_0` is the prior
+and E the log-likelihood. With *reference* distributions of g and eta, Gamma distributions too,
+:math:`p_0` has those in place of their priors and E includes the log-ratio of the two: the priors
+then move geometrically from the reference to the truth while b goes from 0 to 1, and nothing
+changes at b = 1. The integral of :math:`p_0 e^E` is the evidence whatever the reference.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from bayeskernels.distributions.active_set import log_size_weights
+from bayeskernels.samplers.active_sets.columns import ActiveColumns
+from bayeskernels.samplers.active_sets.forked_windows import (
+    activate,
+    draw_inactive,
+    draw_window,
+    move_fork,
+)
+from bayeskernels.samplers.tempering.powered_coefficients import (
+    ETA,
+    OFFSET,
+    G,
+    log_likelihood,
+    move_coefficients,
+    move_precisions,
+)
+
+__all__ = ["PoweredChain", "PoweredTarget", "Whereabouts"]
+
+_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+#: Whitened columns are computed from scratch after this many sweeps.
+REBUILD_EVERY = 100
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where a chain is, without what can be computed from it.
+
+    Attributes
+    ----------
+    points : array of int, shape (k,)
+        Active points.
+    beta : array of shape (k,)
+        Their coefficients.
+    u, g, eta : float
+    log_likelihood : float
+    energy : float
+        E, by which the power tilts.
+    """
+
+    points: np.ndarray
+    beta: np.ndarray
+    u: float
+    g: float
+    eta: float
+    log_likelihood: float
+    energy: float
+
+
+class PoweredTarget:
+    """Labels, kernel and priors; what all chains share, kernel columns included.
+
+    Parameters
+    ----------
+    positive : array of bool, shape (n,)
+        Labels.
+    max_active : int
+    gram : array of shape (n, n), optional
+        Kernel matrix.
+    columns : callable, optional
+        In its place: ``columns(points)`` gives kernel columns as rows.
+    diagonal : array of shape (n,), optional
+        Kernel values of the points with themselves; needed with ``columns``.
+    g_prior, eta_prior : tuple of float or float
+        Shape and rate of the Gamma priors, or the fixed value.
+    set_prior : tuple of float
+        Parameters of the Beta prior of the share of active points.
+    g_reference, eta_reference : tuple of float, optional
+        Shape and rate of the references; the priors by default.
+    """
+
+    def __init__(
+        self,
+        positive,
+        max_active,
+        *,
+        gram=None,
+        columns=None,
+        diagonal=None,
+        g_prior=(2.0, 0.05),
+        eta_prior=(0.5, 0.05),
+        set_prior=(1.0, 1.0),
+        g_reference=None,
+        eta_reference=None,
+    ):
+        self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
+        self.max_active = int(max_active)
+        self.gram = None if gram is None else np.ascontiguousarray(gram, dtype=np.float64)
+        self.columns = self.gram.__getitem__ if columns is None else columns
+        diagonal = np.diag(self.gram) if diagonal is None else diagonal
+        self.diagonal = np.ascontiguousarray(diagonal, dtype=np.float64)
+        self.log_prior = log_size_weights(self.n, self.max_active, *set_prior)
+        self.priors = (g_prior, eta_prior)
+        # A fixed value has no reference.
+        self.references = tuple(
+            prior if reference is None or not isinstance(prior, tuple) else reference
+            for prior, reference in zip(self.priors, (g_reference, eta_reference), strict=True)
+        )
+
+    @property
+    def n(self):
+        """Number of points."""
+        return len(self.positive)
+
+    def with_references(self, g_reference, eta_reference):
+        """The same with other references."""
+        other = object.__new__(PoweredTarget)
+        other.__dict__.update(self.__dict__)
+        other.references = tuple(
+            reference if isinstance(prior, tuple) else prior
+            for prior, reference in zip(self.priors, (g_reference, eta_reference), strict=True)
+        )
+        return other
+
+    def hyper(self, power):
+        """Shapes and rates at a power; -1 where the precision is fixed."""
+        values = []
+        for prior, reference in zip(self.priors, self.references, strict=True):
+            if isinstance(prior, tuple):
+                values += [r + power * (p - r) for p, r in zip(prior, reference, strict=True)]
+            else:
+                values += [-1.0, -1.0]
+        return tuple(map(float, values))
+
+    def energy(self, log_likelihood_value, g, eta):
+        """Log-likelihood, with the log-ratio of priors to references."""
+        total = log_likelihood_value
+        for prior, reference, value in zip(self.priors, self.references, (g, eta), strict=True):
+            if isinstance(prior, tuple) and prior != reference:
+                total += _log_gamma_density(value, prior) - _log_gamma_density(value, reference)
+        return float(total)
+
+
+def _log_gamma_density(value, parameters):
+    shape, rate = parameters
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(value) - rate * value
+
+
+@numba.njit(**_JIT)
+def _sweep(
+    state,
+    f,
+    z,
+    scalars,
+    positive,
+    power,
+    hyper,
+    log_prior,
+    gram,
+    diagonal,
+    windows,
+    width,
+    steps,
+    transports,
+    rng,
+    window_counts,
+    counts,
+):
+    """One sweep where the kernel matrix is stored."""
+    n = len(f)
+    for _ in range(windows):
+        k = state.size[0]
+        low, high, is_forked = draw_window(k, len(state.points), n, width, rng)
+        wanted = high - k + (high - low if is_forked else 0)
+        born = draw_inactive(state.is_active, wanted, rng)
+        kind = move_fork(
+            state,
+            f,
+            z,
+            scalars[G],
+            power,
+            positive,
+            low,
+            high,
+            is_forked,
+            born,
+            gram,
+            born,
+            diagonal,
+            log_prior,
+            rng,
+        )
+        window_counts[kind] += 1
+    _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
+
+
+@numba.njit(**_JIT)
+def _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts):
+    move_precisions(state, f, z, scalars, positive, power, hyper, rng)
+    move_coefficients(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
+
+
+@numba.njit(**_JIT)
+def _activate_all(state, points, columns, diagonal):
+    n = columns.shape[1]
+    most_rows = len(state.V)
+    v = np.empty(n)
+    c = np.empty(most_rows)
+    m = np.zeros(most_rows + 1)
+    for a in range(len(points)):
+        activate(state, points[a], columns[a], diagonal[points[a]], v, c, m)
+
+
+class PoweredChain:
+    """A chain whose power may change from sweep to sweep.
+
+    Parameters
+    ----------
+    target : PoweredTarget
+    windows : int
+        Moves of the active set in each sweep.
+    width : int
+        Largest width of their windows.
+    steps, transports : int
+        Crank-Nicolson steps and transports of the precisions in each sweep.
+
+    Attributes
+    ----------
+    state : ActiveColumns
+    f : array of shape (n,)
+        Predictor.
+    z : array of shape (max_active,)
+        Whitened coefficients; the first k are in use.
+    scalars : array of shape (3,)
+        g, eta and u.
+    window_counts : array of int, shape (3,)
+        Moves of the set that left it, changed its size, went across.
+    counts : array of int, shape (2, 2)
+        Proposed and accepted Crank-Nicolson steps, and transports.
+    """
+
+    def __init__(self, target, *, windows=3, width=48, steps=2, transports=1):
+        self.target = target
+        self.windows, self.width = windows, min(width, target.max_active)
+        self.steps, self.transports = steps, transports
+        self.window_counts = np.zeros(3, dtype=np.int64)
+        self.counts = np.zeros((2, 2), dtype=np.int64)
+        self.state = ActiveColumns.empty(target.n, target.max_active)
+        self.z = np.zeros(target.max_active)
+        self.f = np.zeros(target.n)
+        self.scalars = np.ones(3)
+        self.since_rebuild = 0
+
+    def _clear(self, points):
+        """Make exactly these points active."""
+        state, target = self.state, self.target
+        state.size[0] = 0
+        state.waiting[:] = 0
+        state.is_active[:] = False
+        # Products with a response stay those of no response at all.
+        state.inverse[:] = 0.0
+        state.inverse[0, 0] = 1.0
+        points = np.asarray(points, dtype=np.int64)
+        if len(points):
+            _activate_all(state, points, target.columns(points), target.diagonal)
+        self.since_rebuild = 0
+
+    def _set_predictor(self):
+        k = int(self.state.size[0])
+        g, _, u = self.scalars
+        self.f[:] = u + self.z[:k] @ self.state.V[:k] / np.sqrt(g)
+
+    def draw_prior(self, rng):
+        """Redraw everything from the target at power zero."""
+        target = self.target
+        for number, reference in enumerate(target.references):
+            is_free = isinstance(reference, tuple)
+            self.scalars[number] = (
+                rng.gamma(reference[0], 1.0 / reference[1]) if is_free else reference
+            )
+        self.scalars[:2] = np.maximum(self.scalars[:2], np.finfo(float).tiny)
+        self.scalars[OFFSET] = rng.standard_normal() / np.sqrt(self.scalars[ETA])
+        n = target.n
+        sizes = np.arange(target.max_active + 1)
+        log_shares = target.log_prior + gammaln(n + 1) - gammaln(sizes + 1) - gammaln(n - sizes + 1)
+        shares = np.exp(log_shares)
+        k = int(rng.choice(len(sizes), p=shares / shares.sum()))
+        self._clear(rng.choice(n, k, replace=False))
+        self.z[:k] = rng.standard_normal(k)
+        self._set_predictor()
+
+    def sweep(self, power, rng):
+        """Make one sweep at a power."""
+        target = self.target
+        if self.since_rebuild >= REBUILD_EVERY:
+            self.place(self.whereabouts)
+        self.since_rebuild += 1
+        hyper = target.hyper(power)
+        where = self.state, self.f, self.z, self.scalars, target.positive, power
+        if target.gram is not None:
+            _sweep(
+                *where,
+                hyper,
+                target.log_prior,
+                target.gram,
+                target.diagonal,
+                self.windows,
+                self.width,
+                self.steps,
+                self.transports,
+                rng,
+                self.window_counts,
+                self.counts,
+            )
+            return
+        for _ in range(self.windows):
+            k = int(self.state.size[0])
+            low, high, is_forked = draw_window(k, target.max_active, target.n, self.width, rng)
+            wanted = high - k + (high - low if is_forked else 0)
+            born = draw_inactive(self.state.is_active, wanted, rng)
+            columns = target.columns(born) if wanted else np.empty((0, target.n))
+            kind = move_fork(
+                self.state,
+                self.f,
+                self.z,
+                self.scalars[G],
+                power,
+                target.positive,
+                low,
+                high,
+                is_forked,
+                born,
+                columns,
+                np.arange(wanted),
+                target.diagonal,
+                target.log_prior,
+                rng,
+            )
+            self.window_counts[kind] += 1
+        _finish(*where, hyper, self.steps, self.transports, rng, self.counts)
+
+    @property
+    def points(self):
+        """Active points."""
+        return self.state.points[: self.state.size[0]]
+
+    @property
+    def beta(self):
+        """Their coefficients."""
+        k = int(self.state.size[0])
+        return self.state.T[:k, :k].T @ self.z[:k] / np.sqrt(self.scalars[G])
+
+    @property
+    def log_likelihood(self):
+        """Log-probability of the labels."""
+        return log_likelihood(self.f, self.f, 0.0, self.target.positive)
+
+    @property
+    def energy(self):
+        """E at the present place."""
+        return self.target.energy(self.log_likelihood, *self.scalars[:2])
+
+    @property
+    def whereabouts(self):
+        """Where the chain is; :meth:`place` takes it there again."""
+        g, eta, u = self.scalars.tolist()
+        likelihood = self.log_likelihood
+        energy = self.target.energy(likelihood, g, eta)
+        return Whereabouts(self.points.copy(), self.beta, u, g, eta, likelihood, energy)
+
+    def place(self, where):
+        """Set the chain down somewhere."""
+        self._clear(where.points)
+        self.scalars[:] = where.g, where.eta, where.u
+        k = len(where.points)
+        if k:
+            # T is triangular after births only.
+            factor = np.ascontiguousarray(self.state.T[:k, :k])
+            self.z[:k] = np.sqrt(where.g) * solve_triangular(
+                factor, where.beta, trans=1, lower=True
+            )
+        self._set_predictor()

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from bayeskernels.samplers import WallGeometry
+from bayeskernels.samplers.directions.block_draws import (
+    BLOCK_SIZE,
+    DirectionBlock,
+    fresh_outputs,
+    outputs_at,
+)
+
+
+@pytest.fixture
+def normals():
+    return np.random.default_rng(0).standard_normal((7, 3))
+
+
+@pytest.mark.parametrize("sweeps", [1, 5, 32, 100])
+def test_block_is_used_up_in_order(normals, sweeps):
+    block = DirectionBlock.draw(np.random.default_rng(1), normals, multiple_of=sweeps)
+    size = len(block.directions)
+    assert size % sweeps == 0
+    assert size >= min(BLOCK_SIZE, sweeps)
+    np.testing.assert_allclose(block.outputs, block.directions @ normals.T)
+    parts = [block.take(sweeps) for _ in range(size // sweeps)]
+    assert block.left == 0
+    np.testing.assert_array_equal(np.concatenate([d for d, _ in parts]), block.directions)
+    np.testing.assert_array_equal(np.concatenate([o for _, o in parts]), block.outputs)
+
+
+def test_state_and_other_walls(normals):
+    block = DirectionBlock.draw(np.random.default_rng(1), normals)
+    block.take(3)
+    copy = DirectionBlock(**block.state)
+    assert copy.left == block.left
+    copy.reproject(normals[:2])
+    np.testing.assert_allclose(copy.outputs, block.outputs[:, :2])
+    np.testing.assert_array_equal(copy.directions, block.directions)
+
+
+def test_outputs_do_not_depend_on_the_number_of_threads(normals):
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(2)
+    points, many = rng.standard_normal((32, 200)), rng.standard_normal((300, 200))
+    results = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            results.append(outputs_at(points, many))
+    np.testing.assert_array_equal(*results)
+
+
+def test_a_point_on_a_wall_stands_beside_it():
+    walls = WallGeometry.from_features(np.eye(3), np.array([True, False, True])).with_costs(
+        np.array([1.0, 1.0, np.inf])
+    )
+    outputs = fresh_outputs(np.array([0.0, 0.0, -1e-15]), walls)
+    np.testing.assert_array_equal(np.sign(outputs), [1, -1, 1])
+    assert (np.abs(outputs) < 1e-12).all()
+    assert fresh_outputs(np.array([1.0, 1.0, -1.0]), walls)[2] == -1.0
