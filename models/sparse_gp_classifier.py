@@ -3,10 +3,16 @@ r"""Sparse Gaussian-process classifier by a random set of regressors (GKM, secti
 The latent function is a Gaussian process with covariance :math:`k / g`, approximated on the span of
 the active points' kernel functions (*subset of regressors*), with the active set part of the
 posterior. In the paper the coefficients are latent here and parameters in the generalized kernel
-model; as distributions of the labels the two models are the same, so differences between their
-columns in the paper's tables are Monte Carlo errors. The latent response :math:`s_*` of section 4.2
-has the mean ``latent`` and the variance 1 + ``latent_sd`` squared of ``bk.predict`` (the paper's
-variance counts the noise twice).
+model. As distributions of the labels the two models are the same, so differences between their
+columns in the paper's tables are Monte Carlo errors.
+
+Section 4.2 draws a response :math:`s_*` at a new point. Over all draws its mean is ``latent`` of
+``bk.predict``, and its variance is 1 + ``latent_sd`` squared. The 1 is the noise of the probit
+link, which the paper's variance v of :math:`s_*` rightly has once. The next sentence of the paper,
+:math:`E(y_* | s_*) = \tau(s_*)`, counts this noise a second time. With the noise in :math:`s_*` the
+label is certain, :math:`y_* = 1` exactly if :math:`s_* > 0`; :math:`\tau` belongs to the function
+without noise. The paper's rule for the label is right all the same: it looks only at the sign of
+:math:`s_*`.
 """
 
 from bayeskernels.models.generalized_kernel_model import build_generalized_kernel_model

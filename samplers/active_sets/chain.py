@@ -184,15 +184,15 @@ class ActiveSetSampler:
         values = np.ascontiguousarray(values, dtype=np.float64)
         return values if self.weights is None else values * self.weights**2
 
-    def place(self, points, u, z_or_none, g, eta, rng):
+    def place(self, points, u, beta, g, eta, rng):
         """Set the chain down at given active points.
 
         Parameters
         ----------
         points : array of int, shape (k,)
         u : float
-        z_or_none : array of shape (k,) or None
-            Coefficients beta of the points; None stands for zeros.
+        beta : array of shape (k,) or None
+            Coefficients of the points; None stands for zeros.
         g, eta : float
         rng : numpy.random.Generator
             For the working response.
@@ -206,7 +206,7 @@ class ActiveSetSampler:
         self.state = ActiveColumns.empty(n, self.max_active)
         self.g, self.eta, self.u = float(g), float(eta), float(u)
         points = np.asarray(points, dtype=np.int64)
-        beta = np.zeros(len(points)) if z_or_none is None else np.asarray(z_or_none)
+        beta = np.zeros(len(points)) if beta is None else np.asarray(beta)
         self.f = np.full(n, self.u)
         if len(points):
             # With weights of one these are the kernel columns themselves.

@@ -156,7 +156,7 @@ def prepare(state, s, g, eta):
 
 @numba.njit(**JIT)
 def _coordinates(state, point, diagonal, without, c):
-    """C becomes the coordinates of a point in V; returns the pivot of a step that adds it.
+    """The array c becomes the coordinates of a point in V; returns the pivot that adds it.
 
     ``without`` is a unit vector in the coordinates of V that is left out (of a point about to
     die), or empty.
@@ -200,7 +200,10 @@ def _whitened_column(state, column, c, pivot, v):
 
 @numba.njit(**JIT)
 def products(state, v, s, m):
-    """M becomes the inner products of v with (1, V); returns those with itself and with s."""
+    """The array m becomes the inner products of v with (1, V).
+
+    Returns the inner products of v with itself and with s.
+    """
     n_rows = stored_rows(state)
     m[1 : n_rows + 1] = np.dot(state.V[:n_rows], v)
     return _other_products(state, v, s, m)
@@ -250,7 +253,7 @@ def new_products(state, point, column, known, diagonal, without, s, v, c, m):
 def coupling(state, own, m, x, share, row):
     """What M's inverse has to be updated by when a column with products m is added.
 
-    Row becomes the inverse times the new column of M; returns the Schur complement. Both are
+    ``row`` becomes the inverse times the new column of M; returns the Schur complement. Both are
     without a direction that is about to die where x and ``share`` are what
     :func:`~bayeskernels.samplers.active_sets.deaths.death_gain` found for it; x is empty otherwise.
     """

@@ -23,7 +23,10 @@ __all__ = ["death_direction", "death_gain", "forget", "remove", "remove_soon"]
 
 @numba.njit(**JIT)
 def death_direction(state, slot, t):
-    """T becomes the unit vector of V's coordinates that only the point in ``slot`` needs."""
+    """The array t becomes the unit vector, in V's coordinates, that only one point needs.
+
+    ``slot`` is the place of that point among the active ones.
+    """
     n_rows = stored_rows(state)
     for a in range(n_rows):
         t[a] = state.T[a, state.column[slot]]

@@ -52,7 +52,7 @@ class Billiard(SphereStep):
         A part of the path (3 radians at most) with more bounces is given up: the ball turns round
         where it was, and the statistic ``billiard_capped`` counts it; ``"geodesic"`` only. The
         draws stay exact, but ``billiard_centre`` is biased by it: use the mean of the draws then.
-        The default, 20,000 and 100 for each wall, is not reached but in the thinnest spaces.
+        The default, five million, is reached only in the thinnest version spaces.
     tolerance : float, default 1e-4
         TOL of the paper's stopping rule; ``"chord"`` only. It cannot stop ``pm.sample``, but the
         statistic ``billiard_converged`` says whether it would have.
