@@ -1,25 +1,48 @@
-"""The README's example runs as it is printed."""
+"""The README's example runs as it is printed, and what the documents point to is there."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PRINTED = r"test error ([\d.]+), (\d+)% of the suspects were flipped\n"
 
 
 def test_example_runs_as_printed(capsys):
     [code] = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
-    printed = capsys.readouterr().out
-    error, found = re.search(r"test error ([\d.]+), (\d+)% of the suspects", printed).groups()
-    assert float(error) < 0.1
-    assert int(found) >= 60
+    error, found = map(float, re.search(PRINTED, capsys.readouterr().out).groups())
+    assert error < 0.1
+    assert found >= 60
+    # Another BLAS rounds differently and gives other draws: allow for two of the 22 suspects.
+    shown = re.search(f"```text\n{PRINTED}```", README.read_text())
+    assert abs(error - float(shown[1])) < 0.01
+    assert abs(found - float(shown[2])) < 10
 
 
-def test_zoo_table_names_models_and_notebooks_that_exist():
+def test_zoo_table_names_every_model():
     import bayeskernels as bk
 
-    text = README.read_text()
-    for name in re.findall(r"\| `bk\.models\.(\w+)`", text):
-        assert hasattr(bk.models, name)
-    for name in re.findall(r"\| `(\d\d_\w+)` \|", text):
-        assert (README.parent / "notebooks" / f"{name}.ipynb").exists()
+    builders = [name for name in bk.models.__all__ if name != "mean_evolution"]
+    assert set(re.findall(r"\| `bk\.models\.(\w+)`", README.read_text())) == set(builders)
+
+
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name):
+    text = (ROOT / name).read_text()
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    here = [link for link in links if not link.startswith("http")]
+    assert [link for link in here if not (ROOT / name).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "CHANGELOG.md"])
+def test_files_named_in_the_text_exist(name):
+    files = re.findall(r"`((?:[\w.]+/)+\w+\.\w+)`", (ROOT / name).read_text())
+    assert [file for file in files if not (ROOT / file).exists()] == []

@@ -1,4 +1,4 @@
-"""Make label_noise.png, the picture of the README."""
+"""Make label_noise.png, the picture of the README, from the README's example."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ TARGET = Path(__file__).with_name("label_noise.png")
 
 def main():
     """Two moons with planted flips: the vote and the doubted labels, and their ranking."""
-    X, y = bk.data.make_two_moons(160, scatter=0.16, random_seed=3)
-    y, flipped = bk.data.flip_labels(y, 0.1, random_seed=5)
-    kernel = pm.gp.cov.ExpQuad(2, ls=0.5)
+    X, y = bk.data.make_two_moons(200, random_seed=1)
+    y, flipped = bk.data.flip_labels(y, 0.1, random_seed=2)
+    kernel = pm.gp.cov.ExpQuad(2, ls=0.7)
     model = bk.models.label_noise_classifier(X, y, kernel=kernel, noise="infer")
     with model:
-        idata = pm.sample(chains=2, random_seed=1, progressbar=False)
+        idata = pm.sample(chains=4, random_seed=4, progressbar=False)
 
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(12, 5), layout="constrained", gridspec_kw={"width_ratios": [1.25, 1]}
