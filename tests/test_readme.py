@@ -46,3 +46,14 @@ def test_links_lead_somewhere(name):
 def test_files_named_in_the_text_exist(name):
     files = re.findall(r"`((?:[\w.]+/)+\w+\.\w+)`", (ROOT / name).read_text())
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_paths_into_the_code_are_as_design_says():
+    text = (ROOT / "docs" / "design.md").read_text()
+    hops = re.findall(r"^\| (\d) \| `([^`]+)` \| `([^`]+)` \|$", text, flags=re.MULTILINE)
+    assert [int(hop) for hop, *_ in hops].count(1) == 2
+    assert max(int(hop) for hop, *_ in hops) <= 4
+    for _, file, line in hops:
+        assert line in (ROOT / file).read_text()
+    for first in [file for hop, file, _ in hops if hop == "1"]:
+        assert f"]({first})" in README.read_text()
