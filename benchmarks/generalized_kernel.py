@@ -51,14 +51,14 @@ def measure_algebra(bench):
         for _ in range(20):
             sampler.sweep(bench.rng)
         sampler.is_sparse = True
-        start = sampler.snapshot
+        start = sampler.state
 
         def at_start(method, sampler=sampler, start=start):
-            sampler.snapshot = start
+            sampler.state = start
             return partial(method, bench.rng)
 
         def peer(algebra, method, sampler=sampler, start=start, gram=gram):
-            sampler.snapshot = start
+            sampler.state = start
             return partial(getattr(PlainSampler(algebra, sampler, gram), method), bench.rng)
 
         at_start(sampler.sweep)()

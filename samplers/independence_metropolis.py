@@ -8,23 +8,15 @@ values of the density only, no gradient.
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 
 from bayeskernels.graphs.unconstrained import UnconstrainedDensity
 from bayeskernels.inputs import as_count
-from bayeskernels.samplers.progress import ProgressColumns
+from bayeskernels.samplers.block_step import BlockStep
 
 __all__ = ["IndependenceMetropolis"]
 
 
-@dataclass_state
-class IndependenceMetropolisState(StepMethodState):
-    """Everything that the next step needs: nothing but the generator."""
-
-
-class IndependenceMetropolis(ProgressColumns, BlockedStep):
+class IndependenceMetropolis(BlockStep):
     """Step method that proposes from a fixed distribution, for all variables of a model at once.
 
     Alone it is right where the proposal covers the posterior well; beside another step on the same
@@ -66,27 +58,16 @@ class IndependenceMetropolis(ProgressColumns, BlockedStep):
     default_tune_steps = 0
     stats_dtypes_shapes = {"independence_accepted": (float, []), "independence_mode": (int, [])}
     progress_columns = {"independence_accepted": "Jumps accepted"}
-    _state_class = IndependenceMetropolisState
 
-    def __init__(
-        self,
-        proposal,
-        *,
-        log_density=None,
-        proposals=1,
-        model=None,
-        rng=None,
-        initial_point=None,
-        compile_kwargs=None,
-        blocked=True,
-    ):
+    def __init__(self, proposal, *, log_density=None, proposals=1, model=None, **kwargs):
         model = pm.modelcontext(model)
-        self.vars = list(model.value_vars)
-        self.blocked = blocked
-        self.rng = get_random_generator(rng)
+        super().__init__(model.value_vars, model=model, **kwargs)
         self.proposal = proposal
         self.proposals = as_count(proposals, "proposals")
         self._log_density = log_density or _ModelDensity(model)
+        self._forget()
+
+    def _forget(self):
         self._known = None, None
 
     def step(self, point):
@@ -118,11 +99,6 @@ class IndependenceMetropolis(ProgressColumns, BlockedStep):
         ends = np.cumsum([np.size(point[v.name]) for v in self.vars])
         parts = zip(self.vars, np.split(row, ends[:-1]), strict=True)
         return {**point, **{v.name: part.reshape(np.shape(point[v.name])) for v, part in parts}}
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Never chosen by itself: it needs a proposal."""
-        return Competence.INCOMPATIBLE
 
 
 class _ModelDensity:

@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from bayeskernels.samplers.graph_reader import GraphReader
+from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.specification.base import specification_or_none
 
 __all__ = [
@@ -65,7 +65,7 @@ def same_inputs(digests):
 
 def observed_values(model):
     """Observed values by name, as the model's data are now."""
-    read = GraphReader(model, {})
+    read = GraphReader(model)
     return {rv.name: np.asarray(read.now(model.rvs_to_values[rv])) for rv in model.observed_RVs}
 
 

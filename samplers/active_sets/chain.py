@@ -108,7 +108,7 @@ class ActiveSetSampler:
 
     Attributes
     ----------
-    state : ActiveColumns
+    active : ActiveColumns
     s : array of shape (n,)
         Working response, times the row weights.
     f : array of shape (n,)
@@ -203,7 +203,7 @@ class ActiveSetSampler:
                 f"{len(points)} points are active at the start, at most {self.max_active} may be: "
                 "the chain could never come back. Start with fewer, or raise max_active."
             )
-        self.state = ActiveColumns.empty(n, self.max_active)
+        self.active = ActiveColumns.empty(n, self.max_active)
         self.g, self.eta, self.u = float(g), float(eta), float(u)
         points = np.asarray(points, dtype=np.int64)
         beta = np.zeros(len(points)) if beta is None else np.asarray(beta)
@@ -216,11 +216,11 @@ class ActiveSetSampler:
         self.s = np.empty(n)
         self._renew(rng)
         rows = self.columns(points) if len(points) else np.empty((0, n))
-        prepare(self.state, self.s, self.g, self.eta)
-        activate_points(self.state, points, rows, self.diagonal(), self.s)
+        prepare(self.active, self.s, self.g, self.eta)
+        activate_points(self.active, points, rows, self.diagonal(), self.s)
         k = len(points)
         scaled = beta if self.weights is None else beta / self.weights[points]
-        self.z = np.sqrt(self.g) * np.linalg.solve(self.state.T[:k, :k].T, scaled)
+        self.z = np.sqrt(self.g) * np.linalg.solve(self.active.T[:k, :k].T, scaled)
         self._empty_pool()
         self.since_rebuild = 0
 
@@ -232,17 +232,17 @@ class ActiveSetSampler:
     def sweep(self, rng):
         """Make one sweep."""
         if self.since_rebuild >= REBUILD_EVERY:
-            rebuild(self.state, self.diagonal())
+            rebuild(self.active, self.diagonal())
             self.since_rebuild = 0
         self.since_rebuild += 1
-        prepare(self.state, self.s, self.g, self.eta)
+        prepare(self.active, self.s, self.g, self.eta)
         if self.is_sparse:
             self._move(rng)
         if self.kernel_move is not None:
             self.kernel_move(self, rng)
         scales = np.array([self.g, self.eta])
         self.u, self.z = finish_sweep(
-            self.state, self.s, self.response, scales, self.hyper, self.f, rng
+            self.active, self.s, self.response, scales, self.hyper, self.f, rng
         )
         self.g, self.eta = scales.tolist()
         has_windows = self.is_sparse and self.windows > 0
@@ -261,7 +261,7 @@ class ActiveSetSampler:
             renew(self.f, self.response, self.s, self.f, rng)
             return
         renew(self.f, self.response, self.s, self.weights, rng)
-        reweigh(self.state, self.weights)
+        reweigh(self.active, self.weights)
 
     def _move_windows(self, rng):
         z = np.zeros(self.max_active)
@@ -269,14 +269,14 @@ class ActiveSetSampler:
         diagonal = self.diagonal()
         f = self.f if self.weights is None else self.f * self.weights
         for _ in range(self.windows):
-            k = int(self.state.size[0])
+            k = int(self.active.size[0])
             width = int(self.width ** rng.random())
             n_deaths = int(rng.random() * (width + 1))
             n_births = min(width - n_deaths, self.max_active - k)
-            born = rng.choice(np.flatnonzero(~self.state.is_active), n_births, replace=False)
+            born = rng.choice(np.flatnonzero(~self.active.is_active), n_births, replace=False)
             columns = self.columns(born) if n_births else np.empty((0, self.n))
             has_changed = move_window(
-                self.state,
+                self.active,
                 self.s,
                 f,
                 z,
@@ -290,7 +290,7 @@ class ActiveSetSampler:
                 rng,
             )
             self.counts[WINDOW] += 1, has_changed
-        self.z = z[: self.state.size[0]].copy()
+        self.z = z[: self.active.size[0]].copy()
         if self.weights is not None:
             self.f = f / self.weights
 
@@ -303,7 +303,7 @@ class ActiveSetSampler:
         left = self.proposals
         while left:
             self.used, left = move_points(
-                self.state,
+                self.active,
                 self.s,
                 self.pool,
                 self.pool_columns,
@@ -325,7 +325,7 @@ class ActiveSetSampler:
         Where the pool lasts for this sweep only, no more than the moves that are left may need.
         """
         n = self.n
-        inactive = max(n - int(self.state.size[0]), 1)
+        inactive = max(n - int(self.active.size[0]), 1)
         is_lasting = self.weights is None and self.theta is None
         size = int(min(np.ceil((64 if is_lasting else left) * n / inactive), 20 * n + 64))
         self.pool = rng.integers(n, size=size)
@@ -335,15 +335,15 @@ class ActiveSetSampler:
     @property
     def points(self):
         """Active points, in the order in which they came."""
-        return self.state.points[: self.state.size[0]]
+        return self.active.points[: self.active.size[0]]
 
     @property
     def beta(self):
         """Coefficients of :attr:`points`."""
-        k = int(self.state.size[0])
+        k = int(self.active.size[0])
         if k == 0:
             return np.zeros(0)
-        beta = self.state.T[:k, :k].T @ self.z / np.sqrt(self.g)
+        beta = self.active.T[:k, :k].T @ self.z / np.sqrt(self.g)
         return beta if self.weights is None else beta * self.weights[self.points]
 
     @property
@@ -375,19 +375,19 @@ class ActiveSetSampler:
     )
 
     @property
-    def snapshot(self):
+    def state(self):
         """All that changes from sweep to sweep."""
         values = {name: getattr(self, name) for name in self._carried}
         if self.weights is not None:
             values["weights"] = self.weights
         if isinstance(self.response, GaussianTargets):
             values["noise"] = self.noise
-        return deepcopy(values | {"state": tuple(self.state)})
+        return deepcopy(values | {"active": tuple(self.active)})
 
-    @snapshot.setter
-    def snapshot(self, values):
+    @state.setter
+    def state(self, values):
         values = deepcopy(values)
-        self.state = ActiveColumns(*values.pop("state"))
+        self.active = ActiveColumns(*values.pop("active"))
         if "weights" in values:
             # In place: the data of a link may share them.
             self.weights[:] = values.pop("weights")

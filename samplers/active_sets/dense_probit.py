@@ -271,11 +271,11 @@ class DenseProbitSampler:
     _carried = ("s", "f", "x", "u", "g", "eta", "functions", "used")
 
     @property
-    def snapshot(self):
+    def state(self):
         """All that changes from sweep to sweep."""
         return deepcopy({name: getattr(self, name) for name in self._carried})
 
-    @snapshot.setter
-    def snapshot(self, values):
+    @state.setter
+    def state(self, values):
         for name, value in deepcopy(values).items():
             setattr(self, name, value)

@@ -122,7 +122,7 @@ class KernelMove:
 
     def _present(self, sampler):
         """Log-density of the response as things are."""
-        state = sampler.state
+        state = sampler.active
         k = int(state.size[0])
         response = state.response[: k + 1] / np.where(np.arange(k + 1), *state.scales[::-1])
         return _log_density(state.gram[: k + 1, : k + 1], response, sampler.g, sampler.eta)
@@ -131,7 +131,7 @@ class KernelMove:
         """Whitened columns and log-density at another theta; None where it is impossible."""
         if self.log_prior(theta) == -math.inf:
             return None
-        state = sampler.state
+        state = sampler.active
         points = sampler.points
         k = len(points)
         constant = state.constant
@@ -150,7 +150,7 @@ class KernelMove:
         return _Candidate(log_density, theta, rows, factor, V, gram)
 
     def _install(self, sampler, candidate):
-        state = sampler.state
+        state = sampler.active
         k = len(candidate.rows)
         state.kernel[state.stored[:k]] = candidate.rows
         state.V[:k] = candidate.V

@@ -7,9 +7,6 @@ integrated out, which then have to be drawn anew.
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 
 from bayeskernels.distributions import (
@@ -27,9 +24,8 @@ from bayeskernels.samplers.active_sets.learned_kernel import LearnedKernel
 from bayeskernels.samplers.active_sets.links.identity import GaussianTargets
 from bayeskernels.samplers.active_sets.links.logistic import LogisticLabels
 from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, WINDOW
+from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.compiled import one_blas_thread
-from bayeskernels.samplers.graph_reader import GraphReader
-from bayeskernels.samplers.progress import ProgressColumns
 from bayeskernels.specification.base import GeneralizedKernelSpecification, specification_of
 
 __all__ = ["ReversibleJump"]
@@ -43,15 +39,7 @@ _SCALES = ("g", "eta", "noise")
 MAX_GRAM_BYTES = 2**28
 
 
-@dataclass_state
-class ReversibleJumpState(StepMethodState):
-    """Everything that the next step needs."""
-
-    sampler_state: dict | None
-    last_values: dict | None
-
-
-class ReversibleJump(ProgressColumns, BlockedStep):
+class ReversibleJump(BlockStep):
     """Step method for the active set of a generalized kernel model, its coefficients and scales.
 
     Births, deaths and swaps of active points by reversible jumps, several in each sweep; the
@@ -134,7 +122,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         "rj_swap": "Swap",
         "rj_window": "Window",
     }
-    _state_class = ReversibleJumpState
+    owned = _OWNED
 
     def __init__(
         self,
@@ -151,10 +139,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         kernel_moves=4,
         kernel_scale=PAPER_SCALE,
         model=None,
-        rng=None,
-        initial_point=None,
-        compile_kwargs=None,
-        blocked=True,
+        **kwargs,
     ):
         model = pm.modelcontext(model)
         specification = specification_of(model)
@@ -162,8 +147,6 @@ class ReversibleJump(ProgressColumns, BlockedStep):
             raise TypeError(
                 f"ReversibleJump samples generalized kernel models; this is a {specification.kind}."
             )
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, _OWNED)]
         if min(sweeps, proposals, width) < 1 or windows < 0:
             raise ValueError("sweeps, proposals and width must be at least 1, windows at least 0.")
         if start_active is not None and not 0 <= start_active <= specification.max_active:
@@ -171,12 +154,10 @@ class ReversibleJump(ProgressColumns, BlockedStep):
                 f"start_active must be between 0 and max_active = {specification.max_active}, got "
                 f"{start_active}."
             )
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.blocked = blocked
-        self.rng = get_random_generator(rng)
+        super().__init__(vars, model=model, **kwargs)
         self.sweeps, self.start_active = sweeps, start_active
         self.n_points = len(specification.training)
-        self._read_model(model, specification, compile_kwargs)
+        self._read_model(model, specification)
         options = {"proposals": proposals, "windows": windows, "width": width}
         options["moves"] = move_probabilities(self.n_points, specification.max_active, birth, death)
         log_prior = None if self.kernel is None else self.kernel.log_prior
@@ -195,13 +176,12 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         self._read_data()
         self._forget()
 
-    def _read_model(self, model, specification, compile_kwargs):
+    def _read_model(self, model, specification):
         """Names of the values by role, priors of the precisions, and how to read the latter."""
         prefix = specification.prefix
         self._names, self._priors = {}, {}
-        read = GraphReader(model, compile_kwargs or {})
         roles = _SCALES if specification.link == "identity" else _SCALES[:2]
-        self._scales = {role: read(model[f"{prefix}{role}"]) for role in roles}
+        self._scales = {role: self.read(model[f"{prefix}{role}"]) for role in roles}
         for role in ("gamma", "beta", "u", *roles):
             variable = model[f"{prefix}{role}"]
             value = model.rvs_to_values.get(variable)
@@ -217,7 +197,7 @@ class ReversibleJump(ProgressColumns, BlockedStep):
                 raise ValueError(f"ReversibleJump moves {variable.name} too: pass it in vars.")
         self.kernel = None
         if specification.family is not None:
-            self.kernel = LearnedKernel(specification.family, model, self.vars, read)
+            self.kernel = LearnedKernel(specification.family, model, self.vars, self.read)
 
     def _read_data(self):
         """Make the sampler of the data as they are now, unless there is one."""
@@ -274,27 +254,25 @@ class ReversibleJump(ProgressColumns, BlockedStep):
         return LogisticLabels.of(positive) if specification.link == "logistic" else positive
 
     def _forget(self):
-        self.sampler_state = None
         self.last_values = None
 
     def setup_chain(self, rng, tune, draws):
-        """Start a chain: nothing of the chain before may leak into it."""
+        """Start a chain, with the data as they are now."""
         super().setup_chain(rng, tune, draws)
         self._read_data()
-        self._forget()
 
     @property
-    def sampling_state(self):
-        """Snapshot from which the next steps can be replayed exactly."""
-        if self.last_values is not None:
-            self.sampler_state = self.sampler.snapshot
-        return super().sampling_state
+    def state(self):
+        """State of the sampler, and the values for which it holds; None before the first step."""
+        if self.last_values is None:
+            return None
+        return {"sampler": self.sampler.state, "last_values": self.last_values}
 
-    @sampling_state.setter
-    def sampling_state(self, state):
-        BlockedStep.sampling_state.fset(self, state)
-        if self.sampler_state is not None:
-            self.sampler.snapshot = self.sampler_state
+    @state.setter
+    def state(self, state):
+        self._forget()
+        if state is not None:
+            self.sampler.state, self.last_values = state["sampler"], state["last_values"]
 
     def step(self, point):
         """Make the sweeps of one draw."""
@@ -377,13 +355,6 @@ class ReversibleJump(ProgressColumns, BlockedStep):
 
     def _scale(self, role, point):
         return float(self._scales[role](point))
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Variables of a generalized kernel model only."""
-        if isinstance(getattr(var.owner, "op", None), _OWNED):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
 
 
 def share(counts):

@@ -145,14 +145,12 @@ class Billiard(SphereStep):
         super().__init__(vars, **kwargs)
 
     def _declare_stats(self):
-        """Statistics of this instance; PyMC has set those of the class before."""
         third = "billiard_capped" if self.variant == "geodesic" else "billiard_converged"
         names = ["billiard_bounces", "billiard_refreshments", third]
         declared = dict.fromkeys(names, (int, []))
         if self.record_centre:
             declared["billiard_centre"] = (object, None)
-        self.stats_dtypes_shapes = declared
-        self.stats_dtypes = [{name: dtype for name, (dtype, _) in declared.items()}]
+        self._declare(declared)
 
     def _forget(self):
         super()._forget()

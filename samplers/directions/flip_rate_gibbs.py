@@ -9,18 +9,13 @@ function.
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_constant_idx
 from scipy.special import betainc, betaincinv, expit
 
 from bayeskernels.distributions import FlipRateRV, LabelNoiseRV
+from bayeskernels.samplers.block_step import BlockStep, GraphReader
 from bayeskernels.samplers.directions.label_noise_target import label_noise_terms
-from bayeskernels.samplers.graph_reader import GraphReader
-from bayeskernels.samplers.progress import ProgressColumns
 
 __all__ = ["FlipRateGibbs", "RateOfDirection", "draw_flip_rate"]
 
@@ -47,12 +42,7 @@ def draw_flip_rate(alpha, beta, rng):
     return np.clip(rate, np.finfo(float).tiny, np.nextafter(0.5, 0.0))
 
 
-@dataclass_state
-class FlipRateGibbsState(StepMethodState):
-    """Everything that the next step needs: nothing but the generator."""
-
-
-class FlipRateGibbs(ProgressColumns, BlockedStep):
+class FlipRateGibbs(BlockStep):
     """Step method that draws flip rates given everything else; PyMC's choice for ``FlipRate``.
 
     A scalar may be the rate of one class or of both; entries of a vector may be those of classes.
@@ -86,28 +76,12 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
     stat_prefix = "flip_rate"
     default_tune_steps = 0
     stats_dtypes_shapes = {"flip_rate_flips": (int, [])}
-    _state_class = FlipRateGibbsState
+    owned = (FlipRateRV,)
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        model=None,
-        rng=None,
-        initial_point=None,
-        compile_kwargs=None,
-        blocked=True,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, FlipRateRV)]
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.blocked = blocked
-        self.rng = get_random_generator(rng)
-        self._rates = [
-            _RateInModel(model, model.values_to_rvs[value], compile_kwargs or {})
-            for value in self.vars
-        ]
+    def __init__(self, vars=None, **kwargs):
+        super().__init__(vars, **kwargs)
+        values_to_rvs = self.read.model.values_to_rvs
+        self._rates = [_RateInModel(self.read, values_to_rvs[value]) for value in self.vars]
 
     def step(self, point):
         """Draw the rates afresh."""
@@ -120,18 +94,12 @@ class FlipRateGibbs(ProgressColumns, BlockedStep):
             total += int(flips.sum())
         return point, [{"flip_rate_flips": total}]
 
-    @staticmethod
-    def competence(var, has_grad):
-        """Flip rates with their own prior only."""
-        if isinstance(getattr(var.owner, "op", None), FlipRateRV):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
-
 
 class _RateInModel:
     """One rate: where it stands in the likelihood, and the labels that speak of it."""
 
-    def __init__(self, model, rate, compile_kwargs):
+    def __init__(self, read, rate):
+        model = read.model
         terms = [rv for rv in model.observed_RVs if isinstance(rv.owner.op, LabelNoiseRV)]
         mine = [rv for rv in terms if rate in ancestors(rv.owner.inputs[3:5])]
         others = [i for rv in model.basic_RVs if rv not in mine for i in rv.owner.inputs]
@@ -145,7 +113,6 @@ class _RateInModel:
         self.shape = tuple(int(n) for n in rate.shape.eval())
         # For each likelihood term the entry of the rate that is the rate of class 0, of class 1.
         self.entries = [[_entry(rate, q) for q in rv.owner.inputs[3:5]] for rv in mine]
-        read = GraphReader(model, compile_kwargs)
         self._prior = [read(parameter) for parameter in rate.owner.inputs[2:4]]
         self._pairs = [(read(rv.owner.inputs[2]), read(model.rvs_to_values[rv])) for rv in mine]
 
@@ -231,7 +198,7 @@ class RateOfDirection:
             return None
         if entries not in ([(), ()], [(0,), (1,)]):
             return None
-        read = GraphReader(model, {})
+        read = GraphReader(model)
         alpha, beta = (np.broadcast_to(np.asarray(read.now(p), float), 2).copy() for p in prior)
         return cls(rate, _RateValue(model, rate), rate.ndim == 0, alpha, beta)
 

@@ -18,7 +18,7 @@ from pytensor.tensor.math import Dot
 
 from bayeskernels.distributions import LabelNoiseRV, UniformSphereRV
 from bayeskernels.geometry.walls import WallGeometry, label_costs
-from bayeskernels.samplers.graph_reader import GraphReader
+from bayeskernels.samplers.block_step import GraphReader
 
 __all__ = ["LabelNoiseTarget", "label_noise_terms"]
 
@@ -55,7 +55,7 @@ class LabelNoiseTarget:
                 "label-noise posteriors only. Use another step, e.g. pm.NUTS or pm.Metropolis."
             )
         _refuse_other_terms(model, w, terms)
-        read = GraphReader(model, compile_kwargs or {})
+        read = GraphReader(model, compile_kwargs)
         self._read_labels = [read(model.rvs_to_values[rv]) for rv in terms]
         self._features = [read(_linear_map(rv.owner.inputs[2], w)) for rv in terms]
         self._rates = [[read(rate) for rate in rv.owner.inputs[3:5]] for rv in terms]

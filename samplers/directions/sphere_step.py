@@ -12,16 +12,14 @@ from contextvars import ContextVar
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.step_methods.compound import Competence
 
 from bayeskernels.distributions import UniformSphereRV
+from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
 from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget, label_noise_terms
-from bayeskernels.samplers.progress import ProgressColumns
 
-__all__ = ["SphereStep", "SphereStepState", "prefer"]
+__all__ = ["SphereStep", "prefer"]
 
 _preferred = ContextVar("preferred sampler of directions", default=None)
 
@@ -53,16 +51,7 @@ def prefer(step_class):
         _preferred.reset(token)
 
 
-@dataclass_state
-class SphereStepState(StepMethodState):
-    """Everything that the next step needs."""
-
-    sampler_states: list | None
-    last_value: np.ndarray | None
-    geometry_inputs: list | None
-
-
-class SphereStep(ProgressColumns, BlockedStep):
+class SphereStep(BlockStep):
     """Base of the steps that sample directions under label noise.
 
     A subclass names itself, says how well it suits a label-noise posterior (``suitability``), makes
@@ -72,26 +61,13 @@ class SphereStep(ProgressColumns, BlockedStep):
 
     #: What the names of the step's statistics begin with.
     stat_prefix: str
-    _state_class = SphereStepState
+    owned = (UniformSphereRV,)
     suitability = Competence.COMPATIBLE
     #: Whether the samplers need the Gram matrix of the walls.
     uses_gram = False
 
-    def __init__(
-        self,
-        vars=None,
-        *,
-        sweeps=None,
-        model=None,
-        rng=None,
-        initial_point=None,
-        compile_kwargs=None,
-        blocked=True,
-    ):
-        model = pm.modelcontext(model)
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, UniformSphereRV)]
-        self.vars = get_value_vars_from_user_vars(vars, model)
+    def __init__(self, vars=None, *, sweeps=None, **kwargs):
+        super().__init__(vars, **kwargs)
         if len(self.vars) != 1:
             raise ValueError(
                 f"{type(self).__name__} moves one direction, got {len(self.vars)} variables. "
@@ -100,37 +76,41 @@ class SphereStep(ProgressColumns, BlockedStep):
         if sweeps is not None and sweeps < 1:
             raise ValueError(f"sweeps must be at least 1, got {sweeps}.")
         self.sweeps = sweeps
-        self.blocked = blocked
-        self.rng = get_random_generator(rng)
-        self.target = LabelNoiseTarget(self.vars[0], model, compile_kwargs)
+        self.target = LabelNoiseTarget(self.vars[0], self.read.model, self.read.compile_kwargs)
         self._value_name = self.vars[0].name
         self._nothing_else_moves = not self.target.geometry_names and not self.target.rate_names
         self._forget()
 
     def _forget(self):
         self.samplers = None
-        self.sampler_states = None
+        # Of samplers that are made when the walls are known.
+        self._sampler_states = None
         self.last_value = None
         self.geometry_inputs = None
         self._shared_gram = None
 
     def setup_chain(self, rng, tune, draws):
-        """Start a chain: nothing of the chain before may leak into it."""
+        """Start a chain, with the data as they are now."""
         super().setup_chain(rng, tune, draws)
-        self._forget()
         self.target.refresh()
 
     @property
-    def sampling_state(self):
-        """Snapshot from which the next steps can be replayed exactly."""
+    def state(self):
+        """States of the samplers, and for what they hold."""
         if self.samplers is not None:
-            self.sampler_states = [sampler.state for sampler in self.samplers]
-        return super().sampling_state
+            self._sampler_states = [sampler.state for sampler in self.samplers]
+        return {
+            "samplers": self._sampler_states,
+            "last_value": self.last_value,
+            "geometry_inputs": self.geometry_inputs,
+        }
 
-    @sampling_state.setter
-    def sampling_state(self, state):
-        BlockedStep.sampling_state.fset(self, state)
+    @state.setter
+    def state(self, state):
         self.samplers = None
+        self._sampler_states = state["samplers"]
+        self.last_value = state["last_value"]
+        self.geometry_inputs = state["geometry_inputs"]
 
     def step(self, point):
         """Move the direction; the other variables of ``point`` stay."""
@@ -156,8 +136,8 @@ class SphereStep(ProgressColumns, BlockedStep):
             self.samplers = [
                 self._make_sampler(walls, z) for walls, z in zip(all_walls, rows, strict=True)
             ]
-            if self.sampler_states is not None:
-                for sampler, state in zip(self.samplers, self.sampler_states, strict=True):
+            if self._sampler_states is not None:
+                for sampler, state in zip(self.samplers, self._sampler_states, strict=True):
                     sampler.state = state
         has_moved = self.last_value is None or not np.array_equal(value, self.last_value)
         # A restored sampler was just made with these walls, but its outputs may be of older ones.

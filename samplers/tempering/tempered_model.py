@@ -6,7 +6,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import GammaRV
 
 from bayeskernels.distributions import ProbitLabelRV
-from bayeskernels.samplers.graph_reader import GraphReader
+from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
 from bayeskernels.specification.base import (
     GeneralizedKernelSpecification,
@@ -83,7 +83,7 @@ def _precision(model, name):
     if variable not in model.free_RVs:
         if any(rv in model.free_RVs for rv in ancestors([variable])):
             raise TypeError(f"{name} depends on other unknowns. Use pm.sample.")
-        return float(GraphReader(model, {}).now(variable))
+        return float(GraphReader(model).now(variable))
     if not isinstance(variable.owner.op, GammaRV):
         raise TypeError(
             f"PowerTempering needs a Gamma prior of {name}, or a number; it has "
@@ -92,7 +92,7 @@ def _precision(model, name):
     parameters = variable.owner.inputs[2:4]
     if any(rv in model.free_RVs for rv in ancestors(parameters)):
         raise TypeError(f"The prior of {name} depends on other unknowns. Use pm.sample.")
-    shape, scale = (float(GraphReader(model, {}).now(p)) for p in parameters)
+    shape, scale = (float(GraphReader(model).now(p)) for p in parameters)
     return shape, 1.0 / scale
 
 

@@ -20,7 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from threadpoolctl import threadpool_limits
 
 import bayeskernels as bk
-from bayeskernels.samplers import GroupedReversibleJump, ReversibleJump, graph_reader
+from bayeskernels.samplers import GroupedReversibleJump, ReversibleJump, block_step
 from bayeskernels.samplers.compiled import dot, weighted_dot
 from bayeskernels.testing.other_process import call_elsewhere
 from bayeskernels.testing.step_chain import StepChain, first_difference
@@ -148,10 +148,10 @@ class FlagWhereItIsMade:
 
 def test_graphs_are_compiled_without_fast_mathematics(monkeypatch):
     """Here, and once more in a process that a step is sent to."""
-    monkeypatch.setattr(graph_reader, "compile_graph", FlagWhereItIsMade)
+    monkeypatch.setattr(block_step, "compile_graph", FlagWhereItIsMade)
     with pm.Model() as model:
         x = pm.LogNormal("x")
-    read = graph_reader.GraphReader(model, {})(x)
+    read = block_step.GraphReader(model)(x)
     assert not read.function.is_fast
     sent = pickle.loads(cloudpickle.dumps(read))
     assert not sent.function.is_fast

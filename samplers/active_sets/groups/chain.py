@@ -73,7 +73,7 @@ class GroupedSampler:
 
     Attributes
     ----------
-    state : GroupedColumns
+    active : GroupedColumns
     S, f : arrays of shape (n, c - 1)
         Response and predictors, in the coordinates of ``contrasts``.
     u : array of shape (c - 1,)
@@ -144,7 +144,7 @@ class GroupedSampler:
                 "the chain could never come back. Start with fewer, or raise max_active."
             )
         k = len(points)
-        self.state = GroupedColumns.empty(n, self.max_active, q, r)
+        self.active = GroupedColumns.empty(n, self.max_active, q, r)
         self.u = np.array(u, dtype=np.float64).reshape(r)
         self.is_on = np.array(is_on, dtype=np.bool_).reshape(q)
         rows = self.columns(points) if k else np.empty((0, q, n))
@@ -154,10 +154,10 @@ class GroupedSampler:
         self.S = np.empty((n, r))
         draw_classes(self.f, self.labels, self.contrasts, self.S, rng)
         self.set_scales(g, eta)
-        prepare_groups(self.state, self.S)
-        activate_groups(self.state, points, rows, self.diagonal, self.S)
+        prepare_groups(self.active, self.S)
+        activate_groups(self.active, points, rows, self.diagonal, self.S)
         z = [
-            np.sqrt(self.g[j]) * np.linalg.solve(self.state.T[j, :k, :k].T, beta[j])
+            np.sqrt(self.g[j]) * np.linalg.solve(self.active.T[j, :k, :k].T, beta[j])
             for j in range(q)
         ]
         self.z = np.stack(z, axis=1).reshape(k * q, r)
@@ -174,17 +174,17 @@ class GroupedSampler:
     def sweep(self, rng):
         """Make one sweep."""
         if self.since_rebuild >= REBUILD_EVERY:
-            rebuild_groups(self.state, self.diagonal)
+            rebuild_groups(self.active, self.diagonal)
             self.since_rebuild = 0
         self.since_rebuild += 1
-        self.state.scales[0] = 1.0 / np.sqrt(self.eta)
-        self.state.scales[1:] = self.is_on / np.sqrt(self.g)
-        prepare_groups(self.state, self.S)
+        self.active.scales[0] = 1.0 / np.sqrt(self.eta)
+        self.active.scales[1:] = self.is_on / np.sqrt(self.g)
+        prepare_groups(self.active, self.S)
         if self.is_sparse:
             self._move(rng)
         self._move_kernels(rng)
         self.u, self.z, self.eta = finish_grouped_sweep(
-            self.state,
+            self.active,
             self.S,
             self.labels,
             self.contrasts,
@@ -203,14 +203,14 @@ class GroupedSampler:
         z = np.zeros((1 + self.max_active * q, len(self.u)))
         z[1 : 1 + len(self.z)] = self.z
         for _ in range(self.windows):
-            k = int(self.state.size[0])
+            k = int(self.active.size[0])
             width = int(self.width ** rng.random())
             n_deaths = int(rng.random() * (width + 1))
             n_births = min(width - n_deaths, self.max_active - k)
-            born = rng.choice(np.flatnonzero(~self.state.is_active), n_births, replace=False)
+            born = rng.choice(np.flatnonzero(~self.active.is_active), n_births, replace=False)
             columns = self.columns(born) if n_births else np.empty((0, q, n))
             has_changed = move_group_window(
-                self.state,
+                self.active,
                 self.S,
                 self.f,
                 z,
@@ -224,14 +224,14 @@ class GroupedSampler:
                 rng,
             )
             self.counts[WINDOW] += 1, has_changed
-        self.z = z[1 : 1 + self.state.size[0] * q].copy()
+        self.z = z[1 : 1 + self.active.size[0] * q].copy()
 
     def _move_kernels(self, rng):
         if self.hyper[0] < 0.0 and self.log_odds_off == -np.inf:
             return
         for j in range(len(self.g)):
             self.is_on[j], self.g[j], accepted = move_kernel(
-                self.state,
+                self.active,
                 self.S,
                 j,
                 self.g[j],
@@ -247,7 +247,7 @@ class GroupedSampler:
         left = self.proposals
         while left:
             self.used, left = move_groups(
-                self.state,
+                self.active,
                 self.S,
                 self.pool,
                 self.pool_columns,
@@ -266,7 +266,7 @@ class GroupedSampler:
     def _new_pool(self, rng):
         """Draw points to be born, with their kernel columns; in a hurry where most are active."""
         n = len(self.labels)
-        inactive = max(n - int(self.state.size[0]), 1)
+        inactive = max(n - int(self.active.size[0]), 1)
         size = int(min(np.ceil(160 * n / inactive), 20 * n + 64))
         self.pool = rng.integers(n, size=size)
         self.pool_columns = self.columns(self.pool)
@@ -275,15 +275,15 @@ class GroupedSampler:
     @property
     def points(self):
         """Active points."""
-        return self.state.points[: self.state.size[0]]
+        return self.active.points[: self.active.size[0]]
 
     @property
     def beta(self):
         """Coefficients of :attr:`points`, shape (q, k, c - 1); zero for kernels that are off."""
-        k, q = int(self.state.size[0]), len(self.g)
+        k, q = int(self.active.size[0]), len(self.g)
         z = self.z.reshape(k, q, len(self.u))
         factors = self.is_on / np.sqrt(self.g)
-        return np.stack([self.state.T[j, :k, :k].T @ z[:, j] * factors[j] for j in range(q)])
+        return np.stack([self.active.T[j, :k, :k].T @ z[:, j] * factors[j] for j in range(q)])
 
     @property
     def log_likelihood(self):
@@ -296,14 +296,14 @@ class GroupedSampler:
     )
 
     @property
-    def snapshot(self):
+    def state(self):
         """All that changes from sweep to sweep."""
         values = {name: getattr(self, name) for name in self._carried}
-        return deepcopy(values | {"state": tuple(self.state)})
+        return deepcopy(values | {"active": tuple(self.active)})
 
-    @snapshot.setter
-    def snapshot(self, values):
+    @state.setter
+    def state(self, values):
         values = deepcopy(values)
-        self.state = GroupedColumns(*values.pop("state"))
+        self.active = GroupedColumns(*values.pop("active"))
         for name, value in values.items():
             setattr(self, name, value)

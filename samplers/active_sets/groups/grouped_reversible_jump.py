@@ -6,9 +6,6 @@ together.
 
 import numpy as np
 import pymc as pm
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from pytensor.graph.basic import Constant
 
 from bayeskernels.distributions import (
@@ -23,9 +20,8 @@ from bayeskernels.samplers.active_sets.chain import move_probabilities
 from bayeskernels.samplers.active_sets.groups.chain import GroupedSampler
 from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_sets.reversible_jump import MAX_GRAM_BYTES, share
+from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.compiled import one_blas_thread
-from bayeskernels.samplers.graph_reader import GraphReader
-from bayeskernels.samplers.progress import ProgressColumns
 from bayeskernels.specification.base import GroupedKernelSpecification, specification_of
 
 __all__ = ["GroupedReversibleJump"]
@@ -40,15 +36,7 @@ _OWNED = (
 )
 
 
-@dataclass_state
-class GroupedReversibleJumpState(StepMethodState):
-    """Everything that the next step needs."""
-
-    sampler_state: dict | None
-    last_values: dict | None
-
-
-class GroupedReversibleJump(ProgressColumns, BlockedStep):
+class GroupedReversibleJump(BlockStep):
     """Step method for generalized kernel models of several classes or kernels.
 
     Births, deaths and swaps of active points by reversible jumps; kernels are switched on and off
@@ -123,7 +111,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         "rj_swap": "Swap",
         "rj_window": "Window",
     }
-    _state_class = GroupedReversibleJumpState
+    owned = _OWNED
 
     def __init__(
         self,
@@ -137,10 +125,7 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         death=0.3,
         start_active=None,
         model=None,
-        rng=None,
-        initial_point=None,
-        compile_kwargs=None,
-        blocked=True,
+        **kwargs,
     ):
         model = pm.modelcontext(model)
         specification = specification_of(model)
@@ -149,8 +134,6 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
                 "GroupedReversibleJump samples generalized kernel models of several classes or "
                 f"kernels; this is a {specification.kind} of another form."
             )
-        if vars is None:
-            vars = [rv for rv in model.free_RVs if isinstance(rv.owner.op, _OWNED)]
         if min(sweeps, proposals, width) < 1 or windows < 0:
             raise ValueError("sweeps, proposals and width must be at least 1, windows at least 0.")
         if start_active is not None and not 0 <= start_active <= specification.max_active:
@@ -158,12 +141,10 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
                 f"start_active must be between 0 and max_active = {specification.max_active}, got "
                 f"{start_active}."
             )
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        self.blocked = blocked
-        self.rng = get_random_generator(rng)
+        super().__init__(vars, model=model, **kwargs)
         self.sweeps, self.start_active = sweeps, start_active
         self.by_kernel, self.by_class = specification.by_kernel, specification.by_class
-        self._read_model(model, specification, compile_kwargs)
+        self._read_model(model, specification)
         options = {"proposals": proposals, "windows": windows, "width": width}
         options["moves"] = move_probabilities(
             len(specification.training), specification.max_active, birth, death
@@ -173,12 +154,11 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         self._read_data()
         self._forget()
 
-    def _read_model(self, model, specification, compile_kwargs):
+    def _read_model(self, model, specification):
         """Names of the values by role, priors of the precisions, and how to read the latter."""
         prefix = specification.prefix
         self._names, self._priors = {}, {}
-        read = GraphReader(model, compile_kwargs or {})
-        self._scales = {role: read(model[f"{prefix}{role}"]) for role in ("g", "eta")}
+        self._scales = {role: self.read(model[f"{prefix}{role}"]) for role in ("g", "eta")}
         for role in ("gamma", "beta", "u", "g", "eta", "kernel_on"):
             variable = model.named_vars.get(f"{prefix}{role}")
             value = model.rvs_to_values.get(variable)
@@ -231,27 +211,25 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
         )
 
     def _forget(self):
-        self.sampler_state = None
         self.last_values = None
 
     def setup_chain(self, rng, tune, draws):
-        """Start a chain: nothing of the chain before may leak into it."""
+        """Start a chain, with the data as they are now."""
         super().setup_chain(rng, tune, draws)
         self._read_data()
-        self._forget()
 
     @property
-    def sampling_state(self):
-        """Snapshot from which the next steps can be replayed exactly."""
-        if self.last_values is not None:
-            self.sampler_state = self.sampler.snapshot
-        return super().sampling_state
+    def state(self):
+        """State of the sampler, and the values for which it holds; None before the first step."""
+        if self.last_values is None:
+            return None
+        return {"sampler": self.sampler.state, "last_values": self.last_values}
 
-    @sampling_state.setter
-    def sampling_state(self, state):
-        BlockedStep.sampling_state.fset(self, state)
-        if self.sampler_state is not None:
-            self.sampler.snapshot = self.sampler_state
+    @state.setter
+    def state(self, state):
+        self._forget()
+        if state is not None:
+            self.sampler.state, self.last_values = state["sampler"], state["last_values"]
 
     def step(self, point):
         """Make the sweeps of one draw."""
@@ -335,13 +313,6 @@ class GroupedReversibleJump(ProgressColumns, BlockedStep):
             is_on = point[self._names["kernel_on"]]
         u = self._by_contrast(np.asarray(point[self._names["u"]]))
         self.sampler.place(active, u, beta, g, is_on, eta, self.rng)
-
-    @staticmethod
-    def competence(var, has_grad):
-        """Variables of a generalized kernel model of several classes or kernels only."""
-        if isinstance(getattr(var.owner, "op", None), _OWNED):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
 
 
 def _shape_and_rate(variable):

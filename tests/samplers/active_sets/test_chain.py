@@ -128,12 +128,12 @@ def test_large_sets_come_down_by_windows():
     assert sampler.counts[WINDOW, 1] > 0
 
 
-def test_snapshot_replays_exactly():
+def test_state_replays_exactly():
     _, _, sampler = run(6, False, 50)
-    snapshot = sampler.snapshot
+    state = sampler.state
     trails = []
     for _ in range(2):
-        sampler.snapshot = snapshot
+        sampler.state = state
         rng = np.random.default_rng(7)
         trail = []
         for _ in range(30):
@@ -196,13 +196,13 @@ def printed_step(sampler, rng):
 
     Once s has been drawn with the coefficients integrated out, the old ones do not belong to it.
     """
-    prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
-    impute(sampler.state, sampler.s, sampler.response, rng)
+    prepare(sampler.active, sampler.s, sampler.g, sampler.eta)
+    impute(sampler.active, sampler.s, sampler.response, rng)
     shape, rate = sampler.hyper[:2]
     energy = sampler.z @ sampler.z / sampler.g
     sampler.g = rng.gamma(shape + 0.5 * len(sampler.z), 1 / (rate + 0.5 * energy))
-    prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
-    sampler.z = draw_coefficients(sampler.state, rng)[1:]
+    prepare(sampler.active, sampler.s, sampler.g, sampler.eta)
+    sampler.z = draw_coefficients(sampler.active, rng)[1:]
 
 
 @pytest.mark.parametrize("is_printed", [True, False])

@@ -50,13 +50,13 @@ def test_posterior_is_exact(g_prior, eta_prior):
     np.testing.assert_allclose(sampler.u + GRAM @ sampler.beta, sampler.f, atol=1e-8)
 
 
-def test_snapshot_replays_exactly():
+def test_state_replays_exactly():
     sampler = DenseProbitSampler(GRAM, POSITIVE)
     sampler.place(np.arange(N), 0.0, None, 1.0, 1.0, np.random.default_rng(0))
-    snapshot = sampler.snapshot
+    state = sampler.state
     trails = []
     for _ in range(2):
-        sampler.snapshot = snapshot
+        sampler.state = state
         rng = np.random.default_rng(3)
         trail = []
         for _ in range(10):

@@ -95,13 +95,13 @@ def test_the_printed_order_fails_where_ours_passes(is_printed):
     sampler.place([0], 0.0, [0.0], 0.7, 100.0, rng)
 
     def printed_sweep(rng):
-        prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
-        impute(sampler.state, sampler.s, sampler.response, rng)
+        prepare(sampler.active, sampler.s, sampler.g, sampler.eta)
+        impute(sampler.active, sampler.s, sampler.response, rng)
         energy = sampler.z @ sampler.z / sampler.g
         sampler.g = rng.gamma(shape + 0.5 * len(sampler.z), 1 / (rate + 0.5 * energy))
-        prepare(sampler.state, sampler.s, sampler.g, sampler.eta)
+        prepare(sampler.active, sampler.s, sampler.g, sampler.eta)
         sampler._move(rng)
-        sampler.z = draw_coefficients(sampler.state, rng)[1:]
+        sampler.z = draw_coefficients(sampler.active, rng)[1:]
 
     sweep = printed_sweep if is_printed else sampler.sweep
     score = rms([z_scores(sampler, sweep, exact, rng, n_sweeps=200_000)])

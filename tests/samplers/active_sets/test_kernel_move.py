@@ -185,12 +185,12 @@ def test_density_of_the_response():
     assert np.isclose(ours, expected, atol=1e-9)
 
 
-def test_snapshot_replays_exactly():
+def test_state_replays_exactly():
     _, _, sampler = run(POSITIVE, 3, MOVES[0], 5, [1.0])
-    snapshot = sampler.snapshot
+    state = sampler.state
     trails = []
     for _ in range(2):
-        sampler.snapshot = snapshot
+        sampler.state = state
         rng = np.random.default_rng(3)
         trail = []
         for _ in range(120):

@@ -10,10 +10,8 @@ import bayeskernels as bk
 from bayeskernels.distributions import LabelNoise, UniformSphere
 from bayeskernels.samplers import (
     FlipRateGibbs,
-    GroupedReversibleJump,
     KernelGibbs,
     RefractiveBilliard,
-    ReversibleJump,
     prefer,
 )
 from bayeskernels.testing import check_sampler, label_noise_cells
@@ -246,34 +244,6 @@ def test_random_kernel_is_sampled(random_kernel):
     # The length scale may have moved after the direction: alike, not equal.
     assert np.ptp(errors) > 0
     assert abs(np.mean(errors) - float(idata.sample_stats["refractive_errors"].mean())) < 1.0
-
-
-def test_progress_columns_exist_in_the_statistics():
-    for step in (
-        RefractiveBilliard,
-        KernelGibbs,
-        FlipRateGibbs,
-        ReversibleJump,
-        GroupedReversibleJump,
-    ):
-        assert set(step.progress_columns) <= set(step.stats_dtypes_shapes)
-        columns, values = step._progressbar_config(2)
-        assert len(columns) == len(values) == len(step.progress_columns)
-        statistics = dict.fromkeys(step.stats_dtypes_shapes, 1)
-        [update] = step._make_progressbar_update_functions()
-        assert set(update(statistics)) == set(step.progress_columns)
-    update({**statistics, "rj_swap": float("nan")})
-
-
-def test_progress_of_reversible_jumps_shows_rates_size_and_likelihood():
-    [update] = ReversibleJump._make_progressbar_update_functions()
-    statistics = {"rj_active": 7, "rj_log_likelihood": -12.3456, "rj_birth": 0.25}
-    statistics |= {"rj_death": float("nan"), "rj_swap": 0.5, "rj_window": 1.0}
-    shown = update(statistics)
-    assert shown["rj_active"] == 7
-    assert shown["rj_log_likelihood"] == "-12.3"
-    assert shown["rj_birth"] == "0.25"
-    assert shown["rj_death"] == "–"
 
 
 def test_registered_once():

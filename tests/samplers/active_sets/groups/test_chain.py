@@ -155,10 +155,10 @@ def test_weights_are_judged_by_the_density_of_the_response():
         sampler.sweep(rng)
     points = sampler.points.tolist()
     assert points
-    sampler.state.scales[:] = 1.3, 0.8, 0.0
-    rebuild_groups(sampler.state, sampler.diagonal)
-    prepare_groups(sampler.state, sampler.S)
-    values, squares = weight_spectrum(sampler.state, 1)
+    sampler.active.scales[:] = 1.3, 0.8, 0.0
+    rebuild_groups(sampler.active, sampler.diagonal)
+    prepare_groups(sampler.active, sampler.S)
+    values, squares = weight_spectrum(sampler.active, 1)
     without = log_density(sampler.S, grams, points, (0.8, 0.0), 1.3**-2)
     for weight in (0.1, 1.0, 7.0):
         gain = log_density(sampler.S, grams, points, (0.8, weight), 1.3**-2) - without
@@ -171,29 +171,29 @@ def test_updates_agree_with_computing_afresh():
     start(sampler, rng)
     for _ in range(60):
         sampler.sweep(rng)
-        prepare_groups(sampler.state, sampler.S)
+        prepare_groups(sampler.active, sampler.S)
         sampler._move(rng)
         m = 1 + 2 * len(sampler.points)
-        carried = [a[:m, :m].copy() for a in (sampler.state.inverse, sampler.state.gram)]
-        products = sampler.state.products[:m].copy()
-        prepare_groups(sampler.state, sampler.S)
-        np.testing.assert_allclose(carried[0], sampler.state.inverse[:m, :m], atol=1e-8)
-        np.testing.assert_allclose(products, sampler.state.products[:m], atol=1e-8)
-        V = sampler.state.V[: len(sampler.points)].reshape(m - 1, N)
+        carried = [a[:m, :m].copy() for a in (sampler.active.inverse, sampler.active.gram)]
+        products = sampler.active.products[:m].copy()
+        prepare_groups(sampler.active, sampler.S)
+        np.testing.assert_allclose(carried[0], sampler.active.inverse[:m, :m], atol=1e-8)
+        np.testing.assert_allclose(products, sampler.active.products[:m], atol=1e-8)
+        V = sampler.active.V[: len(sampler.points)].reshape(m - 1, N)
         columns = np.vstack([np.ones(N), V])
         np.testing.assert_allclose(carried[1], columns @ columns.T, atol=1e-8)
 
 
-def test_snapshot_replays_exactly():
+def test_state_replays_exactly():
     sampler = make_sampler([WIDE, NARROW], THREE, 3, kernel_off=0.3)
     rng = np.random.default_rng(0)
     start(sampler, rng)
     for _ in range(10):
         sampler.sweep(rng)
-    snapshot = sampler.snapshot
+    state = sampler.state
     trails = []
     for _ in range(2):
-        sampler.snapshot = snapshot
+        sampler.state = state
         rng = np.random.default_rng(7)
         trail = []
         for _ in range(20):

@@ -177,15 +177,15 @@ def test_terms_are_derivatives():
     np.testing.assert_allclose(bend, -(after - 2 * here + before) / h**2, atol=1e-4)
 
 
-def test_snapshot_replays_exactly():
+def test_state_replays_exactly():
     gram, y = make_problem(8)
     sampler = ActiveSetSampler(gram.__getitem__, np.diag(gram), GaussianTargets.of(y, 0.4, 1.0), 4)
     sampler.place([0], 0.0, None, 1.0, 1.0, np.random.default_rng(0))
     sampler.sweep(np.random.default_rng(0))
-    snapshot = sampler.snapshot
+    state = sampler.state
     trails = []
     for _ in range(2):
-        sampler.snapshot = snapshot
+        sampler.state = state
         rng = np.random.default_rng(3)
         trail = []
         for _ in range(120):
