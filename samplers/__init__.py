@@ -1,4 +1,4 @@
-"""Samplers of the zoo: pure kernels, and the PyMC steps around them.
+"""Samplers of the zoo: compiled functions, and the PyMC steps around them.
 
 Importing this package registers the steps, so that ``pm.sample`` picks them for the variables they
 are made for.

@@ -64,7 +64,7 @@ def direction_of(model):
     if not terms or others:
         return None, (
             f"The model also has {', '.join(others)}, which labels alone do not explain. Use "
-            "'bridge' or 'smc', and repetitions: neither is at home among steps."
+            "'bridge' or 'smc' with repetitions: both may be wrong where a density has jumps."
             if others
             else "No LabelNoise likelihood depends on its direction. Use 'bridge' or 'smc'."
         )
