@@ -36,10 +36,19 @@ DOCUMENTS = sorted(
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name):
-    text = (ROOT / name).read_text()
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
-    here = [link for link in links if not link.startswith("http")]
-    assert [link for link in here if not (ROOT / name).parent.joinpath(link).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", (ROOT / name).read_text())
+    for file, anchor in links:
+        if file.startswith("http"):
+            continue
+        target = (ROOT / name).parent / file if file else ROOT / name
+        assert target.exists(), file
+        assert not anchor or anchor in _anchors(target.read_text()), anchor
+
+
+def _anchors(text):
+    """Anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings]
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "CHANGELOG.md"])
