@@ -9,15 +9,9 @@ Where classes overlap, soft boundaries (section 3.3) let the walls of version sp
 kernel value of each training point with itself counts :math:`1 + \lambda` times (27).
 """
 
-from numbers import Real
-
-import numpy as np
-import pymc as pm
-from pytensor.graph.basic import Variable
-from pytensor.graph.utils import MissingInputError
-
 from bayeskernels.inputs import as_classes
 from bayeskernels.kernels.argument import read_inputs
+from bayeskernels.models.parts.hyperparameter import NOT_NEGATIVE, Hyperparameter
 from bayeskernels.models.parts.kernel_classifier import build_kernel_classifier
 
 __all__ = ["bayes_point_machine"]
@@ -88,8 +82,8 @@ def bayes_point_machine(
     """
     X, columns, kernel = read_inputs(X, kernel, bias)
     classes = as_classes(y, len(X))
-    softness = _as_softness(softness)
-    remedies = ["a larger softness" if softness else "softness > 0"]
+    softness = Hyperparameter("softness", softness, NOT_NEGATIVE)
+    remedies = ["softness > 0" if softness.number == 0.0 else "a larger softness"]
     remedies += ["a larger rank"] if rank is not None else ["a kernel that tells them apart"]
     if len(classes.names) == 2:
         remedies.append("bayeskernels.models.label_noise_classifier, which allows wrong labels")
@@ -102,42 +96,6 @@ def bayes_point_machine(
         add_rates=lambda: ((0.0, 0.0), (0.0, 0.0), 0.0),
         rank=rank,
         factorization=factorization,
-        softness=softness,
+        softness=softness if softness.is_variable else softness.number,
         remedy=f"The version space is empty. Use {' or '.join(remedies)}.",
     )
-
-
-def _as_softness(softness):
-    """A number, or a function that registers a prior with the model in context."""
-    if isinstance(softness, Variable):
-        _refuse_negative_values(softness)
-        return lambda: _register_softness(softness)
-    is_number = isinstance(softness, Real) and not isinstance(softness, bool)
-    if not is_number or not np.isfinite(softness) or softness < 0:
-        raise ValueError(f"softness must be a number >= 0 or a prior, got {softness!r}.")
-    return float(softness)
-
-
-def _refuse_negative_values(prior):
-    """Refuse priors with mass below zero, where PyMC can tell."""
-    try:
-        below = float(np.exp(pm.logcdf(prior, 0.0).eval()))
-    except (NotImplementedError, ValueError, MissingInputError):
-        return
-    if below > 1e-9:
-        raise ValueError(
-            f"softness cannot be negative; this prior has {below:.2g} of its mass below zero. Use "
-            "pm.HalfNormal.dist(1) or another prior on positive numbers."
-        )
-
-
-def _register_softness(prior):
-    model = pm.modelcontext(None)
-    if prior in model.named_vars.values():
-        return prior
-    if prior.name is not None:
-        raise ValueError(
-            f"The prior {prior.name!r} belongs to another model. Build the machine inside "
-            "`with model:`, or give an unnamed prior such as pm.HalfNormal.dist(1)."
-        )
-    return model.register_rv(prior, "softness")

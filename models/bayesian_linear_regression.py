@@ -1,12 +1,12 @@
 """Bayesian linear regression with precisions that are fixed, found by evidence, or sampled."""
 
-import pymc as pm
-
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.linear.basis import as_basis
 from bayeskernels.linear.gaussian import maximise_evidence
-from bayeskernels.models.parts.linear_model import add_features, add_linear_targets, check_precision
-from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.models.parts.hyperparameter import Hyperparameter
+from bayeskernels.models.parts.linear_model import add_features, add_linear_targets
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import attach_specification
 from bayeskernels.specification.regression import LinearSpecification
 
 __all__ = ["bayesian_linear_regression"]
@@ -75,27 +75,25 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
     y = as_targets(y, len(X))
     basis = as_basis(basis, X, columns)
     found = None
-    given = {"alpha": alpha, "beta": beta}
-    for name, value in given.items():
-        if isinstance(value, str) and value != "evidence":
-            raise ValueError(f'{name} must be a number, a prior or "evidence", got {value!r}.')
-        if not isinstance(value, str):
-            check_precision(name, value)
-    if "evidence" in [v for v in given.values() if isinstance(v, str)]:
-        known = {k: v for k, v in given.items() if not isinstance(v, str)}
-        for name, value in known.items():
-            if value is None or hasattr(value, "owner"):
+    given = [
+        Hyperparameter(name, value, words=(None, "evidence"))
+        for name, value in (("alpha", alpha), ("beta", beta))
+    ]
+    known = [one for one in given if one.is_variable or one.value != "evidence"]
+    if len(known) < 2:
+        for one in known:
+            if one.number is None:
                 raise ValueError(
-                    f"{name} is random: where one precision is found by evidence, the other must "
-                    f'be fixed or found too, {name}="evidence" or a number.'
+                    f"{one.name} is random: where one precision is found by evidence, the other "
+                    f'must be fixed or found too, {one.name}="evidence" or a number.'
                 )
-        found = maximise_evidence(basis.factor.features, y, **known)
-        alpha, beta = found.alpha, found.beta
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+        numbers = {one.name: one.number for one in known}
+        found = maximise_evidence(basis.factor.features, y, **numbers)
+        given = [Hyperparameter(name, getattr(found, name)) for name in ("alpha", "beta")]
+    model = open_model()
     with model:
         features = add_features(model, X, columns, basis)
-        alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
+        add_linear_targets(features, y, *given, marginal=marginal)
         attach_specification(
             LinearSpecification(
                 model=model,

@@ -4,17 +4,15 @@ The lecture's first example of Bayesian learning: with a Gaussian prior the post
 too, and is the prior for the next observation.
 """
 
-from numbers import Real
-
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pytensor.graph.basic import Variable
 from scipy.stats import norm
 
 from bayeskernels.inputs import as_floats, as_targets
-from bayeskernels.models.parts.precisions import add_precision
-from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, as_number
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import attach_specification
 from bayeskernels.specification.regression import GaussianMeanSpecification
 
 __all__ = ["gaussian_mean", "mean_evolution"]
@@ -55,14 +53,12 @@ def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
     (1.3333, 1.1547)
     """
     x = _observations(x)
-    if not isinstance(sd, Variable):
-        _check_scale("sd", sd)
-    _check_prior(prior_mean, prior_sd)
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    sd = Hyperparameter("sd", sd)
+    prior_mean, prior_sd = _as_prior(prior_mean, prior_sd)
+    model = open_model()
     with model:
-        sd = add_precision("sd", sd, None, None)
-        mu = pm.Normal("mu", float(prior_mean), float(prior_sd))
+        sd = sd.add()
+        mu = pm.Normal("mu", prior_mean, prior_sd)
         observed = pm.Data("x_data", x, dims="obs")
         pm.Normal("x", mu, sd, observed=observed, dims="obs")
         attach_specification(
@@ -70,8 +66,8 @@ def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
                 model=model,
                 kind="gaussian_mean",
                 training=None,
-                prior_mean=float(prior_mean),
-                prior_sd=float(prior_sd),
+                prior_mean=prior_mean,
+                prior_sd=prior_sd,
                 prefix=model.name_for("mu")[:-2],
             ),
         )
@@ -107,9 +103,9 @@ def mean_evolution(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
     [0.0, 0.5, 1.333]
     """
     x = _observations(x)
-    _check_scale("sd", sd)
-    _check_prior(prior_mean, prior_sd)
-    mean, variance, log_evidence = float(prior_mean), float(prior_sd) ** 2, 0.0
+    sd = as_number("sd", sd)
+    mean, prior_sd = _as_prior(prior_mean, prior_sd)
+    variance, log_evidence = prior_sd**2, 0.0
     rows = [(mean, variance, log_evidence)]
     for value in x:
         spread = variance + sd**2
@@ -136,12 +132,5 @@ def _observations(x):
     return as_targets(values, len(values), name="x")
 
 
-def _check_scale(name, value):
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-
-
-def _check_prior(prior_mean, prior_sd):
-    if not isinstance(prior_mean, Real) or not np.isfinite(prior_mean):
-        raise ValueError(f"prior_mean must be a number, got {prior_mean!r}.")
-    _check_scale("prior_sd", prior_sd)
+def _as_prior(mean, sd):
+    return as_number("prior_mean", mean, REAL), as_number("prior_sd", sd)

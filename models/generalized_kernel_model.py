@@ -20,14 +20,11 @@ from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.columns import ActiveGram, KernelColumns
 from bayeskernels.models.parts.active_set_options import active_limit, inclusion_parameters
 from bayeskernels.models.parts.grouped_kernel_model import build_grouped_kernel_model, is_grouped
+from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.parts.observations import read_observations
-from bayeskernels.models.parts.precisions import add_precision, check_precision
-from bayeskernels.specification.base import (
-    GeneralizedKernelSpecification,
-    attach_specification,
-    refuse_second_specification,
-)
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import GeneralizedKernelSpecification, attach_specification
 
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
 
@@ -203,10 +200,9 @@ def build_generalized_kernel_model(
     observations = read_observations(y, len(X), link, noise)
     n = len(X)
     max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
-    check_precision("g", g)
-    check_precision("eta", eta)
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    g = Hyperparameter("g", g, words=(None,))
+    eta = Hyperparameter("eta", eta, words=(None,))
+    model = open_model()
     if not widths.is_learned:
         refuse_indefinite_kernel(kernel, X)
     with model:
@@ -215,9 +211,8 @@ def build_generalized_kernel_model(
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
         if widths.is_learned:
             kernel = as_kernel(widths.add(X), X, bias=bias)
-        eta = add_precision("eta", eta, observations.eta_prior, Precision)
-        u = Offset("u", 0.0, tau=eta)
-        g = add_precision("g", g, observations.g_prior, Precision)
+        u = Offset("u", 0.0, tau=eta.add(Precision, *observations.eta_prior))
+        g = g.add(Precision, *observations.g_prior)
         if sparse:
             # A fixed shape: the active points are those of training, whatever X is set to.
             gamma = ActiveSet("gamma", max_active, *inclusion, shape=(n,), dims="obs")

@@ -1,13 +1,10 @@
 """Gaussian-process regression (lecture, part 2), with hyperparameters fixed, optimised or drawn."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import SymbolicRandomVariable
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.op import RandomVariable
 from scipy.linalg import lapack
 from sklearn.cluster import MiniBatchKMeans
 
@@ -15,9 +12,10 @@ from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.kernels.argument import CovarianceKernel, read_inputs
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FixedInputs
+from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, refuse_foreign
 from bayeskernels.models.parts.kernel_classifier import add_inputs
-from bayeskernels.models.parts.precisions import add_precision, check_precision
-from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import attach_specification
 from bayeskernels.specification.process import GaussianProcessSpecification
 
 __all__ = ["gp_regression"]
@@ -143,14 +141,14 @@ def gp_regression(
             )
         X, columns, kernel = read_inputs(X, kernel, 0.0)
     y = as_targets(y, len(X))
-    check_precision("noise", noise)
-    _check_mean(mean)
+    noise = Hyperparameter("noise", noise, words=(None,))
+    mean = Hyperparameter("mean", mean, REAL)
     inducing = _read_inducing(inducing, approximation, X, kernel)
     if inducing is not None:
         approximation = approximation or "VFE"
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
-    _refuse_foreign(kernel, model)
+    model = open_model()
+    if isinstance(kernel, CovarianceKernel):
+        refuse_foreign(kernel.symbolic[2], "kernel")
     if not is_default:
         _refuse_indefinite(kernel, X)
     with model:
@@ -160,13 +158,14 @@ def gp_regression(
         else:
             inputs = FixedInputs.create(model.name_for("X"), X)
             add_inputs(model, inputs, second, columns)
-        centre = float(mean) if isinstance(mean, Real) else float(y.mean())
+        fixed_mean = mean.number
+        centre = float(y.mean()) if fixed_mean is None else fixed_mean
         spread = float(np.sqrt(np.mean((y - centre) ** 2))) or 1.0
         if is_default:
             kernel = CovarianceKernel(_default_covariance(X, spread, ard), X.shape[1])
-        noise = add_precision("noise", noise, (spread,), pm.HalfNormal)
-        fixed_mean = None if hasattr(mean, "owner") else float(mean)
-        mean = _add_mean(mean)
+        noise = noise.add(pm.HalfNormal, spread)
+        # The mean is data of no model: prediction has it from the specification.
+        mean = mean.add() if fixed_mean is None else pt.as_tensor(np.float64(fixed_mean))
         observed = pm.Data("y_data", y)
         jitter = JITTER * spread**2
         if inducing is None:
@@ -253,35 +252,6 @@ def _default_covariance(X, spread, ard):
     else:
         ls = pm.LogNormal("ls", np.log(np.sqrt(np.mean(scales**2) * p)), 1.0)
     return amplitude**2 * pm.gp.cov.ExpQuad(p, ls=ls)
-
-
-def _check_mean(mean):
-    if hasattr(mean, "owner"):
-        return
-    if isinstance(mean, bool) or not isinstance(mean, Real) or not np.isfinite(mean):
-        raise ValueError(f"mean must be a finite number or a prior, got {mean!r}.")
-
-
-def _add_mean(mean):
-    if hasattr(mean, "owner"):
-        return add_precision("mean", mean, (), None)
-    return pt.as_tensor(np.float64(mean))
-
-
-def _refuse_foreign(kernel, model):
-    """Refuse hyperparameters of the kernel that are random variables of another model."""
-    if not isinstance(kernel, CovarianceKernel):
-        return
-    known = set(model.root.named_vars.values())
-    for variable in ancestors([kernel.symbolic[2]]):
-        op = getattr(variable.owner, "op", None)
-        is_random = isinstance(op, RandomVariable | SymbolicRandomVariable)
-        # Parts of a mixture are random too, but have no names.
-        if is_random and variable.name is not None and variable not in known:
-            raise ValueError(
-                f"The kernel's hyperparameter {variable.name!r} belongs to another model. Make the "
-                "kernel and this model inside the same `with pm.Model():`."
-            )
 
 
 def _refuse_indefinite(kernel, X):

@@ -8,14 +8,11 @@ probability q.
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import SymbolicRandomVariable
-from pytensor.graph.basic import Variable
-from pytensor.graph.utils import MissingInputError
-from pytensor.tensor.random.op import RandomVariable
 
 from bayeskernels.distributions import FlipRate
 from bayeskernels.inputs import as_two_classes
 from bayeskernels.kernels.argument import read_inputs
+from bayeskernels.models.parts.hyperparameter import FLIP_RATE, Hyperparameter
 from bayeskernels.models.parts.kernel_classifier import build_kernel_classifier
 
 __all__ = ["label_noise_classifier"]
@@ -81,99 +78,53 @@ def label_noise_classifier(
     ['noise', 'w']
     """
     X, columns, kernel = read_inputs(X, kernel, bias)
-
-    def add_rates():
-        rates, fixed = _flip_rates(noise)
-        return rates, fixed, None
-
+    rates = _read_rates(noise)
     return build_kernel_classifier(
         "label_noise_classifier",
         X,
         columns,
         as_two_classes(y, len(X)),
         kernel,
-        add_rates=add_rates,
+        add_rates=lambda: (*_add_rates(rates), None),
         rank=rank,
         factorization=factorization,
         remedy="noise = 0 allows no error. Use noise > 0.",
     )
 
 
-def _flip_rates(noise):
+def _read_rates(noise):
+    """The flip rate, or those of the two classes."""
+    if not (isinstance(noise, tuple | list) or (isinstance(noise, np.ndarray) and noise.ndim)):
+        return [Hyperparameter("noise", noise, FLIP_RATE, words=("infer",))]
+    if len(noise) != 2:
+        raise ValueError(
+            f"A noise pair holds the rates of the two classes, got {len(noise)} entries."
+        )
+    return [
+        Hyperparameter(f"noise[{k}]", rate, FLIP_RATE, words=("infer",))
+        for k, rate in enumerate(noise)
+    ]
+
+
+def _add_rates(rates):
     """Flip rates of the two classes as tensors, and as numbers where both are fixed."""
-    if isinstance(noise, tuple | list) or (isinstance(noise, np.ndarray) and noise.ndim == 1):
-        if len(noise) != 2:
-            raise ValueError(
-                f"A noise pair holds the rates of the two classes, got {len(noise)} entries."
-            )
-        if all(isinstance(q, str) and q == "infer" for q in noise):
-            pair = FlipRate("noise", dims="class")
-            return (pair[0], pair[1]), None
-        rates = [_flip_rate(q, f"noise_{k}") for k, q in enumerate(noise)]
-        if all(isinstance(q, float) for q in rates):
-            pair = pm.Data("noise", rates, dims="class")
-            return (pair[0], pair[1]), tuple(rates)
-        pm.Deterministic("noise", pt.stack([pt.as_tensor(q) for q in rates]), dims="class")
-        return tuple(rates), None
-    rate = _flip_rate(noise, "noise")
-    if isinstance(rate, float):
-        q = pm.Data("noise", rate)
-        return (q, q), (rate, rate)
-    if rate.name != pm.modelcontext(None).name_for("noise"):
-        pm.Deterministic("noise", rate)
-    return (rate, rate), None
-
-
-def _flip_rate(noise, name):
-    """One flip rate: a float, or a random variable of the model in context."""
-    if isinstance(noise, str):
-        if noise != "infer":
-            raise ValueError(f'noise must be a number, "infer" or a prior, got {noise!r}.')
-        return FlipRate(name)
-    if isinstance(noise, Variable):
-        if noise.ndim != 0:
-            raise ValueError(
-                f"A prior of the flip rate must be a scalar, this one has {noise.ndim} dimensions. "
-                "For rates by class give a pair of priors."
-            )
-        model = pm.modelcontext(None)
-        is_prior = noise.owner is not None and isinstance(
-            noise.owner.op, RandomVariable | SymbolicRandomVariable
-        )
-        if is_prior:
-            _check_support(noise)
-        if noise in model.named_vars.values() or not is_prior:
-            return noise
-        if noise.name is not None:
-            raise ValueError(
-                f"The prior {noise.name!r} belongs to another model. Build the classifier inside "
-                "`with model:`, or give an unnamed prior such as FlipRate.dist(1, 9)."
-            )
-        return model.register_rv(noise, name)
-    try:
-        rate = float(noise)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f'noise must be a number, a pair, "infer" or a prior, got {type(noise).__name__}.'
-        ) from None
-    if not 0 <= rate < 0.5:
-        raise ValueError(
-            f"noise must be in [0, 1/2), got {rate}: at one half labels say nothing, and beyond "
-            "it they say the opposite."
-        )
-    return rate
-
-
-def _check_support(prior):
-    """Refuse priors with mass outside of (0, 1/2), where PyMC can tell."""
-    try:
-        below_zero, below_half = np.exp(pm.logcdf(prior, [0.0, 0.5]).eval())
-    except (NotImplementedError, ValueError, MissingInputError):
-        return
-    outside = 1 - below_half + below_zero
-    if outside > 1e-9:
-        raise ValueError(
-            f"A prior of the flip rate must lie within (0, 1/2), this one has {outside:.2g} of its "
-            "mass outside. Use bayeskernels.distributions.FlipRate.dist(alpha, beta), a Beta "
-            "distribution cut off at 1/2, or pm.Truncated.dist(prior, lower=0, upper=0.5)."
-        )
+    numbers = [rate.number for rate in rates]
+    if len(rates) == 1:
+        [rate] = rates
+        q = rate.variable("noise") if rate.is_variable else rate.add(FlipRate)
+        if q.name != pm.modelcontext(None).name_for("noise"):
+            # Not in its place: steps look for the rate itself in the likelihood.
+            pm.Deterministic("noise", q)
+        return (q, q), None if rate.number is None else (rate.number, rate.number)
+    if None not in numbers:
+        pair = pm.Data("noise", numbers, dims="class")
+        return (pair[0], pair[1]), tuple(numbers)
+    if all(rate.is_word for rate in rates):
+        pair = FlipRate("noise", dims="class")
+        return (pair[0], pair[1]), None
+    pair = []
+    for k, rate in enumerate(rates):
+        variable = FlipRate if rate.is_word else rate.variable
+        pair.append(variable(f"noise_{k}") if rate.number is None else rate.number)
+    pm.Deterministic("noise", pt.stack([pt.as_tensor(q) for q in pair]), dims="class")
+    return tuple(pair), None

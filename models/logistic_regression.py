@@ -5,17 +5,10 @@ import pytensor.tensor as pt
 
 from bayeskernels.inputs import as_inputs, as_two_classes
 from bayeskernels.linear.basis import as_basis
-from bayeskernels.models.parts.linear_model import (
-    ALPHA_PRIOR,
-    add_features,
-    add_precision,
-    check_precision,
-)
-from bayeskernels.specification.base import (
-    LogisticSpecification,
-    attach_specification,
-    refuse_second_specification,
-)
+from bayeskernels.models.parts.hyperparameter import Hyperparameter
+from bayeskernels.models.parts.linear_model import ALPHA_PRIOR, add_features
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import LogisticSpecification, attach_specification
 
 __all__ = ["logistic_regression"]
 
@@ -65,15 +58,13 @@ def logistic_regression(X, y, *, alpha=None, basis=None):
     """
     X, columns = as_inputs(X)
     classes = as_two_classes(y, len(X))
-    check_precision("alpha", alpha)
+    alpha = Hyperparameter("alpha", alpha, words=(None,))
     basis = as_basis(basis, X, columns)
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    model = open_model()
     with model:
         model.add_coord("class", classes.names)
         features = add_features(model, X, columns, basis)
-        alpha = add_precision("alpha", alpha, ALPHA_PRIOR, pm.Gamma)
-        w = pm.Normal("w", 0.0, tau=alpha, dims="basis")
+        w = pm.Normal("w", 0.0, tau=alpha.add(pm.Gamma, *ALPHA_PRIOR), dims="basis")
         observed = pm.Data("y_data", classes.codes)
         pm.Bernoulli("y", logit_p=pt.dot(features, w), observed=observed, dims="obs")
         attach_specification(

@@ -1,7 +1,5 @@
 r"""A network of Gaussian units with a Bayesian output layer (LEC, part 1)."""
 
-from numbers import Real
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -9,8 +7,10 @@ import pytensor.tensor as pt
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.linear.rbf_fitting import check_adaptation
 from bayeskernels.linear.rbf_units import as_units
-from bayeskernels.models.parts.linear_model import add_linear_targets, check_precision
-from bayeskernels.specification.base import attach_specification, refuse_second_specification
+from bayeskernels.models.parts.hyperparameter import Hyperparameter, as_number
+from bayeskernels.models.parts.linear_model import add_linear_targets
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import attach_specification
 from bayeskernels.specification.regression import RBFSpecification
 
 __all__ = ["rbf_network"]
@@ -101,18 +101,15 @@ def rbf_network(
     X, columns = as_inputs(X)
     y = as_targets(y, len(X))
     check_adaptation(adapt)
-    check_precision("alpha", alpha)
-    check_precision("beta", beta)
+    alpha = Hyperparameter("alpha", alpha, words=(None,))
+    beta = Hyperparameter("beta", beta, words=(None,))
     units = as_units(X, centers, width)
     start_scale, start_shear = _parameters(units, shared)
     if center_sd is None:
         center_sd = float(np.exp(-start_scale.mean()))
-    for name, value in (("center_sd", center_sd), ("metric_sd", metric_sd)):
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-            raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    center_sd, metric_sd = as_number("center_sd", center_sd), as_number("metric_sd", metric_sd)
     m, p = units.centers.shape
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    model = open_model()
     of_metric = () if shared else ("unit",)
     with model:
         inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
@@ -130,7 +127,7 @@ def rbf_network(
         # One column has no shear: nothing there to be random.
         shear = _unknown("shear", start_shear, shear_sd, moves and p > 1, (*of_metric, "pair"))
         features = _hidden(inputs, centers, log_scale, shear, p, bias)
-        alpha, beta = add_linear_targets(features, y, alpha, beta, marginal=marginal)
+        add_linear_targets(features, y, alpha, beta, marginal=marginal)
         attach_specification(
             RBFSpecification(
                 model=model,

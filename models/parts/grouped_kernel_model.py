@@ -12,7 +12,6 @@ is not conjugate; as a precision it is what g is in the model of one kernel.
 """
 
 from collections.abc import Mapping
-from numbers import Real
 
 import numpy as np
 import pymc as pm
@@ -33,12 +32,15 @@ from bayeskernels.kernels.argument import KernelSum, as_kernel, read_inputs
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.columns import ActiveGram, KernelColumns
 from bayeskernels.models.parts.active_set_options import active_limit, inclusion_parameters
-from bayeskernels.models.parts.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
-from bayeskernels.specification.base import (
-    GroupedKernelSpecification,
-    attach_specification,
-    refuse_second_specification,
+from bayeskernels.models.parts.hyperparameter import (
+    ETA_PRIOR,
+    G_PRIOR,
+    PROBABILITY,
+    Hyperparameter,
+    as_number,
 )
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import GroupedKernelSpecification, attach_specification
 
 __all__ = ["build_grouped_kernel_model", "is_grouped"]
 
@@ -87,16 +89,17 @@ def build_grouped_kernel_model(
     X, columns, kernels, names = _read_kernels(X, kernel, bias, default)
     classes = as_classes(y, len(X))
     n, n_classes = len(X), len(classes.names)
-    _check_options(kernels, kernel_off, by_kernel)
+    if any(kernel.is_random for kernel in kernels):
+        raise TypeError("A kernel with random hyperparameters is not supported here.")
+    kernel_off = as_number("kernel_off", kernel_off, PROBABILITY) if by_kernel else 0.0
     max_active, inclusion = active_limit(max_active, n, sparse), inclusion_parameters(inclusion)
-    check_precision("g", g)
-    check_precision("eta", eta)
+    q = len(kernels)
+    g = Hyperparameter("g", g, words=(None,), shape=(q,) if by_kernel else ())
+    eta = Hyperparameter("eta", eta, words=(None,))
     by_class = n_classes > 2 if by_class is None else by_class
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    model = open_model()
     for one in kernels:
         refuse_indefinite_kernel(one, X)
-    q = len(kernels)
     evaluators = [KernelColumns(k, X) for k in kernels]
     with model:
         model.add_coord("class", classes.names)
@@ -104,15 +107,16 @@ def build_grouped_kernel_model(
             model.add_coord("kernel", names)
         second = "support" if kernels[0].is_precomputed else "feature"
         inputs = pm.Data("X", X, dims=("obs", second), coords={second: columns})
-        eta = add_precision("eta", eta, ETA_PRIOR, GroupedPrecision)
+        eta = eta.add(GroupedPrecision, *ETA_PRIOR)
         if by_class:
             # The step sets all c values; a transform to fewer would only be in its way.
             u = ClassOffsets("u", 1.0 / pt.sqrt(eta), dims="class", default_transform=None)
         else:
             u = GroupedOffset("u", 0.0, tau=eta)
-        g, precisions = _add_precisions(g, q, by_kernel)
+        g = g.add(GroupedPrecision, *G_PRIOR, dims="kernel" if by_kernel else None)
+        precisions = g if by_kernel else g[None]
         on = pt.ones(q, dtype="int64")
-        if by_kernel and kernel_off > 0.0:
+        if kernel_off > 0.0:
             on = KernelOn("kernel_on", 1.0 - kernel_off, dims="kernel")
         if by_kernel:
             pm.Deterministic("kernel_weight", on / pt.sqrt(precisions), dims="kernel")
@@ -149,7 +153,7 @@ def build_grouped_kernel_model(
                 kernels=tuple(kernels),
                 by_kernel=by_kernel,
                 by_class=by_class,
-                kernel_off=float(kernel_off) if by_kernel else 0.0,
+                kernel_off=kernel_off,
                 max_active=max_active,
                 is_sparse=sparse,
                 inclusion=tuple(map(float, inclusion)),
@@ -157,29 +161,6 @@ def build_grouped_kernel_model(
             ),
         )
     return model
-
-
-def _add_precisions(g, q, by_kernel):
-    """Add g, and return it also as a vector with one precision for each kernel."""
-    if not by_kernel:
-        g = add_precision("g", g, G_PRIOR, GroupedPrecision)
-        return g, g[None]
-    if g is None:
-        g = GroupedPrecision("g", *G_PRIOR, dims="kernel")
-        return g, g
-    if isinstance(g, Real):
-        g = pm.Data("g", np.full(q, float(g)), dims="kernel")
-        return g, g
-    if g.type.shape != (q,):
-        raise ValueError(
-            f"A prior g of {q} kernels must have the shape ({q},), one precision for each; got "
-            f"{g.type.shape}. Give e.g. pm.Gamma.dist(2, 1, shape={q})."
-        )
-    if g.name is None:
-        g = pm.modelcontext(None).register_rv(g, "g", dims="kernel")
-    else:
-        g = add_precision("g", g, G_PRIOR, GroupedPrecision)
-    return g, g
 
 
 def _read_kernels(X, kernel, bias, default):
@@ -200,14 +181,3 @@ def _read_kernels(X, kernel, bias, default):
             )
     X, columns = as_inputs(X)
     return X, columns, [as_kernel(one, X, bias=bias) for one in given], names
-
-
-def _check_options(kernels, kernel_off, by_kernel):
-    if any(kernel.is_random for kernel in kernels):
-        raise TypeError("A kernel with random hyperparameters is not supported here.")
-    if by_kernel and (
-        isinstance(kernel_off, bool)
-        or not isinstance(kernel_off, Real)
-        or not 0.0 <= kernel_off < 1.0
-    ):
-        raise ValueError(f"kernel_off must be a probability from 0 to below 1, got {kernel_off!r}.")

@@ -23,10 +23,10 @@ from bayeskernels.geometry.walls import WallGeometry
 from bayeskernels.kernels.argument import GramKernel
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FeatureMap, KernelInputs
+from bayeskernels.models.parts.open_model import open_model
 from bayeskernels.specification.base import (
     ClassifierSpecification,
     attach_specification,
-    refuse_second_specification,
     specification_of,
 )
 from bayeskernels.specification.bound import present_value
@@ -59,8 +59,8 @@ def build_kernel_classifier(
         where the model has no variable ``noise`` (else None).
     rank : int or None
     factorization : {"cholesky", "eigen"}
-    softness : float or callable
-        A function is called within the model and returns a random variable.
+    softness : float or Hyperparameter
+        The latter where it is random.
     remedy : str
         What to do where no classifier makes no error, for the message.
 
@@ -68,10 +68,9 @@ def build_kernel_classifier(
     -------
     pm.Model
     """
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
     # All that can be refused is refused before the model is touched.
-    refuse_second_specification(model)
-    is_random = kernel.is_random or callable(softness)
+    model = open_model()
+    is_random = kernel.is_random or not isinstance(softness, float)
     if is_random and rank is not None:
         raise ValueError("rank needs a kernel with fixed hyperparameters.")
     feature_map = None
@@ -83,8 +82,8 @@ def build_kernel_classifier(
         model.add_coord("class", classes.names)
         rates, fixed, flip_rate = add_rates()
         if is_random:
-            if callable(softness):
-                softness = softness()
+            if not isinstance(softness, float):
+                softness = softness.variable("softness")
             inputs = pm.Data("X", X, dims=("obs", "feature"), coords={"feature": columns})
             features = random_features(kernel, inputs, X, softness)
         else:

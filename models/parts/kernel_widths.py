@@ -4,8 +4,6 @@ The kernel is :math:`\exp(-\sum_l (x_l - x'_l)^2 / \theta_l^2)` with one width f
 for automatic relevance determination, one for each. A learned width is uniform between bounds.
 """
 
-from numbers import Real
-
 import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
@@ -13,6 +11,7 @@ from scipy.spatial.distance import pdist
 
 from bayeskernels.distributions import KernelWidth
 from bayeskernels.distributions.kernel_width import own_width
+from bayeskernels.models.parts.hyperparameter import Hyperparameter, as_number
 
 __all__ = ["WidthOptions", "mean_distance", "mean_distance_kernel"]
 
@@ -92,62 +91,50 @@ class WidthOptions:
                 "given as well. Leave one of them out; a kernel of your own may hold "
                 "bk.distributions.KernelWidth variables."
             )
-        self.theta, self.ard = theta, bool(ard)
+        self.ard = bool(ard)
         self.bounds = None if bounds is None else _check_bounds(bounds)
-        self.is_prior = isinstance(theta, Variable)
-        if isinstance(theta, str) and theta != "learn":
-            raise ValueError(f"theta must be a positive number, 'learn' or a prior, got {theta!r}.")
         if self.bounds is not None and not isinstance(theta, str):
             raise ValueError("theta_bounds are for theta='learn'; a number or prior has none.")
-        if self.is_prior and self.ard != (theta.ndim == 1):
+        is_prior = isinstance(theta, Variable)
+        if is_prior and self.ard != (theta.ndim == 1):
             raise ValueError(
                 "A prior of theta needs shape=p, one width for each column, with ard=True, and no "
                 "shape without it."
             )
-        if self.is_prior and theta.name is None:
-            own_width(theta)  # refuses what is no plain distribution
         if self.ard and theta is None:
             raise ValueError("ard=True learns a width for each column: say theta='learn' too.")
+        if is_prior and theta.name is None:
+            theta = own_width(theta)
+        self.widths = None
+        if not is_prior and (isinstance(theta, list | tuple) or getattr(theta, "ndim", 0) == 1):
+            self.widths = np.array([as_number(f"theta[{j}]", w) for j, w in enumerate(theta)])
+            theta = None
+        shape = (None,) if self.ard else ()
+        self.theta = Hyperparameter("theta", theta, words=(None, "learn"), shape=shape)
 
     @property
     def is_learned(self):
         """Whether theta is a random variable."""
-        return self.is_prior or isinstance(self.theta, str)
+        return self.theta.is_variable or self.theta.value == "learn"
 
     def fixed_kernel(self, X):
         """The kernel, where the width is no random variable."""
-        if self.theta is None:
-            return mean_distance_kernel(X)
-        theta = self.theta
-        is_number = isinstance(theta, Real) and not isinstance(theta, bool)
-        values = np.asarray(theta, dtype=float) if is_number or np.ndim(theta) == 1 else None
-        if values is None or not ((values > 0) & np.isfinite(values)).all():
-            raise ValueError(f"theta must be positive, got {theta!r}.")
-        if values.ndim == 1 and len(values) != X.shape[1]:
+        if self.widths is not None and len(self.widths) != X.shape[1]:
             raise ValueError(
-                f"theta has {len(values)} widths, X has {X.shape[1]} columns: give one number, or "
-                "one for each column."
+                f"theta has {len(self.widths)} widths, X has {X.shape[1]} columns: give one "
+                "number, or one for each column."
             )
-        return _gaussian(X.shape[1], values)
+        widths = self.theta.number if self.widths is None else self.widths
+        return mean_distance_kernel(X) if widths is None else _gaussian(X.shape[1], widths)
 
     def add(self, X):
         """Add the width to the model in context and return the kernel."""
-        model = pm.modelcontext(None)
         dims = "feature" if self.ard else None
-        if not self.is_prior:
-            typical = _typical_widths(X, self.ard)
-            low, high = self.bounds or (factor * typical for factor in RELATIVE_BOUNDS)
-            theta = KernelWidth("theta", low, high, dims=dims)
-        elif self.theta in model.named_vars.values():
-            theta = self.theta
-        elif self.theta.name is not None:
-            raise ValueError(
-                f"The prior {self.theta.name!r} belongs to another model. Build this one inside "
-                "`with model:`, or give an unnamed prior such as pm.LogNormal.dist(0, 1)."
-            )
-        else:
-            theta = model.register_rv(own_width(self.theta), "theta", dims=dims)
-        return _gaussian(X.shape[1], theta)
+        if self.theta.is_variable:
+            return _gaussian(X.shape[1], self.theta.variable("theta", dims))
+        typical = _typical_widths(X, self.ard)
+        low, high = self.bounds or (factor * typical for factor in RELATIVE_BOUNDS)
+        return _gaussian(X.shape[1], self.theta.add(KernelWidth, low, high, dims=dims))
 
 
 def _check_bounds(bounds):

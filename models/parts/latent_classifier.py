@@ -20,16 +20,10 @@ from bayeskernels.kernels.argument import read_inputs
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FeatureMap
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-from bayeskernels.models.parts.kernel_classifier import (
-    random_features,
-    register_inputs,
-)
-from bayeskernels.models.parts.precisions import ETA_PRIOR, G_PRIOR, add_precision, check_precision
-from bayeskernels.specification.base import (
-    LatentClassifierSpecification,
-    attach_specification,
-    refuse_second_specification,
-)
+from bayeskernels.models.parts.hyperparameter import ETA_PRIOR, G_PRIOR, Hyperparameter
+from bayeskernels.models.parts.kernel_classifier import random_features, register_inputs
+from bayeskernels.models.parts.open_model import open_model
+from bayeskernels.specification.base import LatentClassifierSpecification, attach_specification
 
 __all__ = ["build_latent_classifier"]
 
@@ -55,10 +49,9 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
     X, columns, kernel = read_inputs(X, kernel, bias, default=mean_distance_kernel)
     classes = as_two_classes(y, len(X))
     _check_inducing(inducing, kernel)
-    check_precision("g", g)
-    check_precision("eta", eta)
-    model = pm.Model.get_context(error_if_none=False) or pm.Model()
-    refuse_second_specification(model)
+    g = Hyperparameter("g", g, words=(None,))
+    eta = Hyperparameter("eta", eta, words=(None,))
+    model = open_model()
     feature_map = None
     if kernel.is_random:
         refuse_indefinite_kernel(kernel, X)
@@ -79,9 +72,8 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         n_coordinates = len(X) if feature_map is None else feature_map.rank
         # A symbolic length: what PyTensor compiles is then cached for all data sets.
         model.add_coord("basis", length=pytensor.shared(n_coordinates, name="n_coordinates"))
-        eta = add_precision("eta", eta, ETA_PRIOR, pm.Gamma)
-        u = pm.Normal("u", 0.0, tau=eta)
-        g = add_precision("g", g, G_PRIOR, pm.Gamma)
+        u = pm.Normal("u", 0.0, tau=eta.add(pm.Gamma, *ETA_PRIOR))
+        g = g.add(pm.Gamma, *G_PRIOR)
         z = pm.Normal("z", 0.0, 1.0, dims="basis")
         w = pm.Deterministic("w", z / pt.sqrt(g), dims="basis")
         f = u + pt.dot(features, w)

@@ -5,15 +5,8 @@ import pytensor
 import pytensor.tensor as pt
 
 from bayeskernels.models.parts.kernel_classifier import register_inputs
-from bayeskernels.models.parts.precisions import add_precision, check_precision
 
-__all__ = [
-    "ALPHA_PRIOR",
-    "add_features",
-    "add_linear_targets",
-    "add_precision",
-    "check_precision",
-]
+__all__ = ["ALPHA_PRIOR", "add_features", "add_linear_targets"]
 
 #: Shape and rate of the default priors: exponential with mean 10, for standardised data.
 ALPHA_PRIOR = (1.0, 0.1)
@@ -49,17 +42,13 @@ def add_linear_targets(features, y, alpha, beta, *, marginal):
     ----------
     features : TensorVariable of shape (n, M)
     y : array of shape (n,)
-    alpha, beta : float, prior or None
+    alpha, beta : Hyperparameter
         Precisions of the weights and of the noise.
     marginal : bool
         Leave the weights out: the targets then have their joint normal distribution.
-
-    Returns
-    -------
-    alpha, beta : TensorVariable
     """
-    alpha = add_precision("alpha", alpha, ALPHA_PRIOR, pm.Gamma)
-    beta = add_precision("beta", beta, BETA_PRIOR, pm.Gamma)
+    alpha = alpha.add(pm.Gamma, *ALPHA_PRIOR)
+    beta = beta.add(pm.Gamma, *BETA_PRIOR)
     observed = pm.Data("y_data", y)
     if marginal:
         n = features.shape[0]
@@ -68,4 +57,3 @@ def add_linear_targets(features, y, alpha, beta, *, marginal):
     else:
         w = pm.Normal("w", 0.0, tau=alpha, dims="basis")
         pm.Normal("y", pt.dot(features, w), tau=beta, observed=observed, dims="obs")
-    return alpha, beta

@@ -3,15 +3,12 @@
 See :mod:`bayeskernels.samplers.active_sets.links.link` for what the sampler makes of a link.
 """
 
-from numbers import Real
-
 import numpy as np
 import pymc as pm
-from pytensor.graph.basic import Variable
 
 from bayeskernels.distributions import LogisticLabel, NoiseScale, ProbitLabel
 from bayeskernels.inputs import as_targets, as_two_classes
-from bayeskernels.models.parts.precisions import ETA_PRIOR, G_PRIOR, add_precision
+from bayeskernels.models.parts.hyperparameter import ETA_PRIOR, G_PRIOR, Hyperparameter
 
 __all__ = ["LINKS", "Labels", "Targets", "read_observations"]
 
@@ -83,13 +80,7 @@ class Targets:
 
     def __init__(self, y, n, noise):
         self.values = as_targets(y, n)
-        self.noise = noise
-        if noise is not None and not isinstance(noise, Variable):
-            if isinstance(noise, bool) or not isinstance(noise, Real) or not 0 < noise < np.inf:
-                raise ValueError(
-                    "noise must be a positive number (the standard deviation) or a prior, got "
-                    f"{noise!r}."
-                )
+        self.noise = Hyperparameter("noise", noise, words=(None,))
         spread = self.values.std()
         self.spread = float(spread) if spread > 0 else 1.0
         size = float(np.mean(self.values**2)) or 1.0
@@ -101,10 +92,7 @@ class Targets:
 
     def add(self, f):
         """Add noise and observed targets to the model in context."""
-        if self.noise is None:
-            noise = NoiseScale("noise", self.spread)
-        else:
-            noise = add_precision("noise", self.noise, None, None)
+        noise = self.noise.add(NoiseScale, self.spread)
         observed = pm.Data("y_data", self.values)
         pm.Normal("y", f, noise, observed=observed, dims="obs")
 

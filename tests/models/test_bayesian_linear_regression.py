@@ -125,7 +125,7 @@ def test_sampled_precisions_against_quadrature():
     [
         ({"alpha": -1.0}, ValueError, "alpha must be a positive number"),
         ({"beta": 0}, ValueError, "beta must be a positive number"),
-        ({"alpha": "guess"}, ValueError, '"evidence"'),
+        ({"alpha": "guess"}, ValueError, "'evidence' or a prior"),
         ({"basis": -1}, ValueError, "at least 0"),
         ({"basis": "cubic"}, TypeError, "basis must be"),
         ({"basis": lambda X: X[:3]}, ValueError, "25 rows"),

@@ -85,7 +85,7 @@ def test_unknown_standard_deviation():
         ([1.0, np.nan], {}, "NaN"),
         ([1.0], {"sd": 0.0}, "sd must be a positive"),
         ([1.0], {"prior_sd": -1.0}, "prior_sd must be a positive"),
-        ([1.0], {"prior_mean": np.inf}, "prior_mean must be a number"),
+        ([1.0], {"prior_mean": np.inf}, "prior_mean must be a finite number"),
     ],
 )
 def test_bad_input(x, options, message):

@@ -259,7 +259,7 @@ def test_dense_logistic_model_agrees_with_nuts():
         ({"theta_bounds": (0.0, 1.0)}, ValueError, "must be positive"),
         ({"theta_bounds": 3.0}, ValueError, "two numbers"),
         ({"theta": 1.0, "theta_bounds": (0.5, 2.0)}, ValueError, "for theta='learn'"),
-        ({"theta": -1.0}, ValueError, "theta must be positive"),
+        ({"theta": -1.0}, ValueError, "theta must be a positive number"),
         ({"theta": [1.0, 2.0, 3.0]}, ValueError, "3 widths, X has 2 columns"),
         ({"theta": "wide"}, ValueError, "'learn' or a prior"),
         ({"theta": "learn", "kernel": gaussian}, ValueError, "a kernel was given as well"),

@@ -23,7 +23,7 @@ X_NEW = RNG.uniform(-1, 1, size=(5, 2))
 def random_units(m=3):
     factors = np.tril(RNG.normal(size=(m, 2, 2)))
     factors[:, [0, 1], [0, 1]] = np.abs(factors[:, [0, 1], [0, 1]]) + 0.5
-    return bk.rbf_units.RBFUnits(RNG.uniform(-1, 1, size=(m, 2)), factors)
+    return RBFUnits(RNG.uniform(-1, 1, size=(m, 2)), factors)
 
 
 def test_graph_is_the_hidden_layer():
@@ -92,7 +92,7 @@ def test_prediction_by_draws(shared):
         factors = np.zeros((3, 2, 2))
         factors[:, [0, 1], [0, 1]] = np.exp(draws["log_scale"][0, s])
         factors[:, 1, 0] = draws["shear"][0, s][..., 0]
-        units = bk.rbf_units.RBFUnits(draws["centers"][0, s], factors)
+        units = RBFUnits(draws["centers"][0, s], factors)
         features = [np.column_stack([np.ones(len(Z)), units(Z)]) for Z in (X, X_NEW)]
         exact = linear_posterior(features[0], Y, draws["alpha"][0, s], draws["beta"][0, s])
         mean, sd = exact.predict(features[1])

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from bayeskernels.kernels.argument import as_kernel
 from bayeskernels.kernels.columns import KernelColumns
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
-from bayeskernels.models.parts.precisions import ETA_PRIOR, G_PRIOR
+from bayeskernels.models.parts.hyperparameter import ETA_PRIOR, G_PRIOR
 from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 from bayeskernels.samplers.active_sets.dense_probit import DenseProbitSampler
 
