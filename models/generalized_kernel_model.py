@@ -110,8 +110,7 @@ def generalized_kernel_model(
     ``class``, over which they sum to zero; the label is the class with the largest predictor after
     standard normal noise. Several kernels (section 6.1): ``beta`` and ``g`` also have the dim
     ``kernel``, ``kernel_on`` says which kernels take part, and ``kernel_weight`` is 1 / sqrt(g) for
-    these and zero for the others. Both are sampled by
-    :class:`bayeskernels.samplers.GroupedReversibleJump`.
+    these and zero for the others.
 
     References
     ----------

@@ -7,7 +7,6 @@ are made for.
 from pymc.step_methods import STEP_METHODS
 
 from bayeskernels.geometry.walls import WallGeometry, Walls, label_costs
-from bayeskernels.samplers.active_sets.groups.grouped_reversible_jump import GroupedReversibleJump
 from bayeskernels.samplers.active_sets.reversible_jump import ReversibleJump
 from bayeskernels.samplers.approximations.expectation_propagation import ExpectationPropagation
 from bayeskernels.samplers.approximations.permutation_perceptron import (
@@ -51,9 +50,9 @@ __all__ = [
     "simulate_refractive_billiard",
 ]
 
-for _step in (
-    *(RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs),
-    *(ReversibleJump, GroupedReversibleJump),
-):
+#: It serves models of several classes or kernels too; they once had a step of their own.
+GroupedReversibleJump = ReversibleJump
+
+for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs, ReversibleJump):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)

@@ -39,7 +39,7 @@ from bayeskernels.samplers.active_sets.updates import (
     renew,
 )
 
-__all__ = ["ActiveSetSampler", "move_probabilities"]
+__all__ = ["ActiveSetSampler", "move_probabilities", "share"]
 
 #: Columns and inverses are computed from scratch after this many sweeps.
 REBUILD_EVERY = 25
@@ -72,6 +72,12 @@ def move_probabilities(n, k_max, birth=0.3, death=0.3):
     probabilities[:, 0] = 1.0, 0.0
     probabilities[:, k_max] = 0.0, 1.0
     return probabilities
+
+
+def share(counts):
+    """Accepted of the proposed moves; NaN where none was proposed."""
+    proposed, accepted = counts.tolist()
+    return accepted / proposed if proposed else np.nan
 
 
 class ActiveSetSampler:
@@ -119,10 +125,9 @@ class ActiveSetSampler:
     z : array of shape (k,)
         Whitened coefficients.
     theta : array of shape (q,) or None
-    counts : array of int, shape (4, 2)
-        Proposed and accepted moves since they were last set to zero.
-    kernel_counts : array of int, shape (2,)
-        The same of the kernel's hyperparameters: evaluations of their density, and moves.
+    counts : array of int, shape (5, 2)
+        Proposed and accepted moves since they were last set to zero; in the last row evaluations of
+        the density of the kernel's hyperparameters, and their moves.
     """
 
     def __init__(
@@ -163,8 +168,7 @@ class ActiveSetSampler:
         self.moves = move_probabilities(n, max_active) if moves is None else moves
         self.proposals, self.windows, self.width = proposals, windows, min(width, n)
         self.is_sparse = is_sparse
-        self.counts = np.zeros((4, 2), dtype=np.int64)
-        self.kernel_counts = np.zeros(2, dtype=np.int64)
+        self.counts = np.zeros((5, 2), dtype=np.int64)
 
     def columns(self, points, theta=None):
         """Kernel columns as the algebra needs them: times the row weights of both points."""

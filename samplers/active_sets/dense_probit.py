@@ -199,7 +199,7 @@ class DenseProbitSampler:
         self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
         self.signs = np.where(self.positive, 1.0, -1.0)
         # No moves of points, for those who count them.
-        self.counts = np.zeros((4, 2), dtype=np.int64)
+        self.counts = np.zeros((5, 2), dtype=np.int64)
         self.hyper = tuple(
             float(value) for prior in (g_prior, eta_prior) for value in (prior or (-1.0, -1.0))
         )

@@ -15,6 +15,7 @@ from scipy import linalg
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_sets.columns import prepare
+from bayeskernels.samplers.active_sets.moves import KERNEL
 
 __all__ = ["KERNEL_MOVES", "PAPER_SCALE", "KernelMove"]
 
@@ -82,10 +83,10 @@ class KernelMove:
         level = self._present(sampler) + self.log_prior(sampler.theta)
         level += math.log(1.0 - rng.random())
         candidate = self._candidate(sampler, theta)
-        sampler.kernel_counts[0] += 1
+        sampler.counts[KERNEL, 0] += 1
         if candidate is not None and candidate.log_density + self.log_prior(theta) > level:
             self._install(sampler, candidate)
-            sampler.kernel_counts[1] += 1
+            sampler.counts[KERNEL, 1] += 1
 
     def _slice(self, sampler, j, rng, width=1.0):
         """Slice move of the logarithm of one coordinate (stepping out, Neal 2003)."""
@@ -95,7 +96,7 @@ class KernelMove:
             theta = sampler.theta.copy()
             theta[j] = math.exp(log_value)
             candidate = self._candidate(sampler, theta)
-            sampler.kernel_counts[0] += 1
+            sampler.counts[KERNEL, 0] += 1
             if candidate is None:
                 return -math.inf, None
             return candidate.log_density + self.log_prior(theta) + log_value, candidate
@@ -118,7 +119,7 @@ class KernelMove:
             else:
                 right = new
         self._install(sampler, candidate)
-        sampler.kernel_counts[1] += 1
+        sampler.counts[KERNEL, 1] += 1
 
     def _present(self, sampler):
         """Log-density of the response as things are."""

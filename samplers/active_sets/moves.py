@@ -51,6 +51,7 @@ from bayeskernels.samplers.compiled import JIT, dot, weighted_dot
 __all__ = [
     "BIRTH",
     "DEATH",
+    "KERNEL",
     "SWAP",
     "WINDOW",
     "directions_of",
@@ -63,7 +64,8 @@ __all__ = [
     "newton_step",
 ]
 
-BIRTH, DEATH, SWAP, WINDOW = range(4)
+#: Rows of the counts of moves: those of points, of the size of the set, and of kernels.
+BIRTH, DEATH, SWAP, WINDOW, KERNEL = range(5)
 
 
 @numba.njit(**JIT)

@@ -25,7 +25,6 @@ import bayeskernels as bk
 from bayeskernels.evidence.data_digest import data_digest
 from bayeskernels.samplers import (
     ExpectationPropagation,
-    GroupedReversibleJump,
     KernelGibbs,
     PowerTempering,
     RefractiveBilliard,
@@ -46,8 +45,8 @@ STEPS = {
     "identity link": ReversibleJump,
     "learned width": ReversibleJump,
     "sparse_gp_classifier": ReversibleJump,
-    "three classes": GroupedReversibleJump,
-    "two kernels": GroupedReversibleJump,
+    "three classes": ReversibleJump,
+    "two kernels": ReversibleJump,
 }
 TWO_CLASSES = ["label_noise_classifier", "inferred noise"]
 

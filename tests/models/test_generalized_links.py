@@ -180,7 +180,7 @@ def test_widths_of_any_covariance_are_learned():
         generalized_kernel_model(X, LABELS, kernel=pm.gp.cov.Matern52(2, ls=ell), max_active=10)
         step = ReversibleJump()
     assert "ell_interval__" in {value.name for value in step.vars}
-    np.testing.assert_allclose(step.kernel.start, [1.0, 1.0])
+    np.testing.assert_allclose(step.form.kernel.start, [1.0, 1.0])
 
 
 def test_prior_of_the_width():
@@ -189,8 +189,8 @@ def test_prior_of_the_width():
         step = ReversibleJump()
     assert "theta_log__" in {value.name for value in step.vars}
     expected = norm(0.5, 0.7).logpdf(np.log(1.4)) - np.log(1.4)
-    assert np.isclose(step.kernel.log_prior(np.array([1.4])), expected)
-    assert step.kernel.log_prior(np.array([-1.0])) == -np.inf
+    assert np.isclose(step.form.kernel.log_prior(np.array([1.4])), expected)
+    assert step.form.kernel.log_prior(np.array([-1.0])) == -np.inf
 
 
 def test_leave_one_out_and_predictive_draws():

@@ -7,7 +7,6 @@ import bayeskernels as bk
 from bayeskernels.samplers import (
     Billiard,
     FlipRateGibbs,
-    GroupedReversibleJump,
     IndependenceMetropolis,
     KernelGibbs,
     LaplaceMixture,
@@ -75,14 +74,14 @@ STEPS = {
     ),
     "windows": active({"windows": 3}),
     "fixed noise": active(observed=TARGETS, link="identity", noise=0.3),
-    "classes": lambda: (generalized(X, THREE, max_active=12), GroupedReversibleJump),
+    "classes": lambda: (generalized(X, THREE, max_active=12), ReversibleJump),
     "kernels": lambda: (
         generalized(X, LABELS, max_active=12, kernel={"a": KERNEL, "b": pm.gp.cov.Linear(2, 0.0)}),
-        GroupedReversibleJump,
+        ReversibleJump,
     ),
     "classes and kernels": lambda: (
         generalized(X, THREE, max_active=8, kernel={"a": KERNEL, "b": pm.gp.cov.Linear(2, 0.0)}),
-        GroupedReversibleJump,
+        ReversibleJump,
     ),
 }
 

@@ -20,7 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from threadpoolctl import threadpool_limits
 
 import bayeskernels as bk
-from bayeskernels.samplers import GroupedReversibleJump, ReversibleJump, block_step
+from bayeskernels.samplers import ReversibleJump, block_step
 from bayeskernels.samplers.compiled import dot, weighted_dot
 from bayeskernels.testing.other_process import call_elsewhere
 from bayeskernels.testing.step_chain import StepChain, first_difference
@@ -119,14 +119,14 @@ def test_arrays_at_other_places(name):
         assert difference is None, f"layout {layout}: {difference}"
 
 
-@pytest.mark.parametrize("step", [ReversibleJump, GroupedReversibleJump])
-def test_threads_of_blas(step):
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_threads_of_blas(n_classes):
     """Steps of ``pm.sample`` have as many as ``cores`` and the platform leave them."""
     rng = np.random.default_rng(1)
     inputs = rng.standard_normal((300, 5))
-    classes = np.digitize(inputs[:, 0], [0.0] if step is ReversibleJump else [-0.5, 0.5])
+    classes = np.digitize(inputs[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
     model = generalized(inputs, classes, max_active=140)
-    chain = StepChain(lambda: step(start_active=130, windows=0), model, None, None, 2)
+    chain = StepChain(lambda: ReversibleJump(start_active=130, windows=0), model, None, None, 2)
     # As in pm.sample, which makes one step for all chains.
     made = chain.new_step()
     records = []

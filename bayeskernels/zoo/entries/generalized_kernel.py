@@ -71,12 +71,12 @@ def sparse_probit(problem):
     name="generalized-kernel-classes",
     title="Generalized kernel model, three classes",
     source="GKM",
-    steps=["GroupedReversibleJump"],
+    steps=["ReversibleJump"],
     load=wine,
     notebook=NOTEBOOK,
     draws=700,
     tune=300,
-    sample_options={"grouped_reversible_jump": {"sweeps": 4, "windows": 1}},
+    sample_options={"reversible_jump": {"sweeps": 4, "windows": 1}},
     evidence=None,  # no method for several classes or kernels
 )
 def three_classes(problem):
@@ -91,12 +91,12 @@ def three_classes(problem):
     name="generalized-kernel-kernels",
     title="Generalized kernel model, two kernels",
     source="GKM",
-    steps=["GroupedReversibleJump"],
+    steps=["ReversibleJump"],
     load=disc_and_noise,
     notebook=NOTEBOOK,
     draws=500,
     tune=300,
-    sample_options={"grouped_reversible_jump": {"sweeps": 4}},
+    sample_options={"reversible_jump": {"sweeps": 4}},
     evidence=None,  # no method for several classes or kernels
 )
 def two_kernels(problem):

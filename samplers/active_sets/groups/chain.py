@@ -31,12 +31,9 @@ from bayeskernels.samplers.active_sets.links.classes import (
     draw_classes,
     labels_log_probability,
 )
-from bayeskernels.samplers.active_sets.moves import WINDOW
+from bayeskernels.samplers.active_sets.moves import KERNEL, WINDOW
 
 __all__ = ["GroupedSampler"]
-
-#: Row of the counts of moves in which those of kernels are.
-KERNEL = 4
 
 #: Columns and inverses are computed from scratch after this many sweeps.
 REBUILD_EVERY = 100

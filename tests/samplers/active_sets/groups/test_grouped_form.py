@@ -3,11 +3,12 @@
 import numpy as np
 import pymc as pm
 import pytest
+from pymc.step_methods import STEP_METHODS
 
 import bayeskernels as bk
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
 from bayeskernels.models.parts.grouped_kernel_model import build_grouped_kernel_model
-from bayeskernels.samplers import GroupedReversibleJump
+from bayeskernels.samplers import GroupedReversibleJump, ReversibleJump
 from bayeskernels.testing import check_sampler
 from bayeskernels.testing.mean_comparison import mean_and_error
 
@@ -42,7 +43,7 @@ def kernels(**options):
 
 @pytest.mark.parametrize("build", [classes, kernels])
 def test_conformance(build):
-    check_sampler(GroupedReversibleJump, model=build(), parallel=False)
+    check_sampler(ReversibleJump, model=build(), parallel=False)
 
 
 def test_three_classes_sum_to_zero():
@@ -89,7 +90,7 @@ def test_a_prior_of_the_users_own_is_left_to_another_step():
     model = kernels(g=pm.Uniform.dist(0.5, 2.0, shape=2))
     assert model.named_vars_to_dims["g"] == ("kernel",)
     with model:
-        step = GroupedReversibleJump()
+        step = ReversibleJump()
         assert sorted(v.name for v in step.vars) == ["beta", "eta_log__", "gamma", "kernel_on", "u"]
         point = model.initial_point()
         step.setup_chain(np.random.default_rng(0), 0, 1)
@@ -103,21 +104,35 @@ def test_a_prior_of_the_users_own_is_left_to_another_step():
 def test_precisions_with_other_numbers_stay_with_the_step():
     model = kernels(g=bk.distributions.GroupedPrecision.dist(2.0, 3.0, shape=2))
     with model:
-        assert GroupedReversibleJump().sampler.hyper[:2] == (2.0, pytest.approx(3.0))
+        assert ReversibleJump().sampler.hyper[:2] == (2.0, pytest.approx(3.0))
     uneven = kernels(g=bk.distributions.GroupedPrecision.dist([2.0, 1.0], 3.0, shape=2))
     with uneven, pytest.raises(ValueError, match="the same prior"):
-        GroupedReversibleJump()
+        ReversibleJump()
 
 
 def test_refusals():
     with classes():
         with pytest.raises(ValueError, match="at least 1"):
-            GroupedReversibleJump(proposals=0)
+            ReversibleJump(proposals=0)
         with pytest.raises(ValueError, match="start_active must be between 0 and max_active = 8"):
-            GroupedReversibleJump(start_active=9)
-    two = bk.models.generalized_kernel_model(X, TWO, kernel=near)
-    with two, pytest.raises(TypeError, match="several classes or kernels"):
-        GroupedReversibleJump()
+            ReversibleJump(start_active=9)
+        for option in ({"kernel_move": "slice"}, {"kernel_moves": 4}, {"kernel_scale": 0.4}):
+            with pytest.raises(TypeError, match=f"{next(iter(option))} .* several classes"):
+                ReversibleJump(**option)
+
+
+def test_one_step_for_all_generalized_kernel_models():
+    """Statistics and defaults are those of the model's form; the old name is the same class."""
+    assert GroupedReversibleJump is ReversibleJump
+    assert STEP_METHODS.count(ReversibleJump) == 1
+    single = bk.models.generalized_kernel_model(X, TWO, kernel=near, max_active=8)
+    for model, own, windows in ((single, "rj_kernel", 4), (classes(), "rj_kernels", 2)):
+        with model:
+            step = ReversibleJump()
+            with pytest.raises(ValueError, match="beta too: pass it in vars"):
+                ReversibleJump([rv for rv in model.free_RVs if rv.name != "beta"])
+        assert {"rj_kernel", "rj_kernels"} & set(step.stats_dtypes_shapes) == {own}
+        assert step.sampler.windows == windows
 
 
 @pytest.mark.slow
