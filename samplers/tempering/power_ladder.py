@@ -8,51 +8,14 @@ Neighbours are proposed to swap alternately on even and odd rungs (Okabe et al. 
 
 import numpy as np
 
-from bayeskernels.samplers.tempering.power_smc import robust_spread
+from bayeskernels.samplers.tempering.ladder import Ladder, count_trips, offer_swap
 from bayeskernels.samplers.tempering.powered_chain import PoweredChain
 from bayeskernels.samplers.tempering.powered_coefficients import G
 
-__all__ = ["PowerLadder", "largest_jump", "rungs_from_pilot"]
+__all__ = ["PowerLadder", "largest_jump"]
 
 #: Over fewer rounds a jump of log g cannot be told from noise.
 FEWEST_ROUNDS = 20
-
-
-def rungs_from_pilot(pilot, *, step=1.0, n_rungs=None):
-    """Powers at equal steps of the energy's spread.
-
-    Parameters
-    ----------
-    pilot : PowerSMC
-    step : float
-        Standard deviations of the energy between neighbours; 1 lets about half of the swaps
-        pass.
-    n_rungs : int, optional
-        Fixes the number of rungs instead.
-
-    Returns
-    -------
-    array of shape (n_rungs,)
-        From 0 to 1.
-    """
-    spread = np.maximum(robust_spread(pilot.energies), 1e-3)
-    # One over the spread is nearly linear in the power, as it is where draws adapt to it.
-    powers = np.unique(
-        np.concatenate(
-            [
-                np.linspace(low, high, 33)
-                for low, high in zip(pilot.powers[:-1], pilot.powers[1:], strict=True)
-            ]
-        )
-    )
-    density = 1.0 / np.interp(powers, pilot.powers, 1.0 / spread)
-    lengths = np.diff(powers) * 0.5 * (density[1:] + density[:-1])
-    length = np.concatenate([[0.0], np.cumsum(lengths)])
-    if n_rungs is None:
-        n_rungs = max(3, int(np.ceil(length[-1] / step)) + 1)
-    rungs = np.interp(np.linspace(0.0, length[-1], n_rungs), length, powers)
-    rungs[0], rungs[-1] = 0.0, 1.0
-    return rungs
 
 
 def largest_jump(values):
@@ -101,23 +64,19 @@ class PowerLadder:
     Attributes
     ----------
     replicas : list of PoweredChain
-    at : array of int, shape (n_rungs,)
-        Which replica is on each rung.
+    places : Ladder
+        Which replica is on each rung, swaps and round trips.
     energies : array of shape (n_rungs,)
         Those of the rungs after the last round, before its swaps.
     log_g : array of shape (n_rungs,)
         Logarithms of g at the same time.
-    swap_sums, swap_counts : arrays of shape (n_rungs - 1,)
-        Sums of acceptance probabilities, and how many.
-    round_trips : int
-        From power 0 to 1 and back again, of all replicas.
     """
 
     def __init__(self, target, powers, **options):
         self.target = target
         self.powers = np.array(powers, dtype=np.float64)
         self.replicas = [PoweredChain(target, **options) for _ in self.powers]
-        self.at = np.arange(len(self.powers))
+        self.places = Ladder.of_size(len(self.powers))
         self.energies = np.zeros(len(self.powers))
         self.log_g = np.zeros(len(self.powers))
         self.parity = 0
@@ -125,11 +84,7 @@ class PowerLadder:
 
     def forget(self):
         """Set counters to zero."""
-        self.swap_sums = np.zeros(len(self.powers) - 1)
-        self.swap_counts = np.zeros(len(self.powers) - 1, dtype=np.int64)
-        self.round_trips = 0
-        #: 0: was never at power 0; 1: on the way up; 2: on the way down.
-        self.stage = np.zeros(len(self.powers), dtype=np.int64)
+        self.places.forget()
         for replica in self.replicas:
             replica.counts[:] = 0
             replica.window_counts[:] = 0
@@ -139,40 +94,24 @@ class PowerLadder:
         for rung, power in enumerate(self.powers):
             number = np.searchsorted(pilot.powers, power, side="right") - 1
             cloud = pilot.particles[number]
-            self.replicas[self.at[rung]].place(cloud[rng.integers(len(cloud))])
+            self.replicas[self.places.at[rung]].place(cloud[rng.integers(len(cloud))])
 
     def round(self, rng):
         """Move every replica, then propose swaps of neighbours."""
         for rung, power in enumerate(self.powers):
-            replica = self.replicas[self.at[rung]]
+            replica = self.replicas[self.places.at[rung]]
             if power == 0.0:
                 replica.draw_prior(rng)
             else:
                 replica.sweep(power, rng)
             self.energies[rung] = replica.energy
             self.log_g[rung] = np.log(replica.scalars[G])
-        self._count_trips()
-        now = self.energies.copy()
+        count_trips(self.places)
+        now = self.energies
         for low in range(self.parity, len(self.powers) - 1, 2):
             gap = self.powers[low + 1] - self.powers[low]
-            log_ratio = gap * (now[low] - now[low + 1])
-            self.swap_sums[low] += np.exp(min(0.0, log_ratio))
-            self.swap_counts[low] += 1
-            if np.log(1.0 - rng.random()) < log_ratio:
-                self.at[[low, low + 1]] = self.at[[low + 1, low]]
+            offer_swap(self.places, low, gap * (now[low] - now[low + 1]), 1.0 - rng.random())
         self.parity = 1 - self.parity
-
-    def _count_trips(self):
-        bottom, top = self.at[0], self.at[-1]
-        self.round_trips += int(self.stage[bottom] == 2)
-        self.stage[bottom] = 1
-        if self.stage[top] == 1:
-            self.stage[top] = 2
-
-    @property
-    def swap_rates(self):
-        """Mean acceptance probabilities of the swaps, (n_rungs - 1,)."""
-        return self.swap_sums / np.maximum(self.swap_counts, 1)
 
     @property
     def coldest(self):
@@ -180,4 +119,4 @@ class PowerLadder:
 
         Valid after :meth:`round`: swaps at the end of a round leave the target, too.
         """
-        return self.replicas[self.at[-1]]
+        return self.replicas[self.places.at[-1]]

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from bayeskernels.samplers.tempering.powered_chain import PoweredChain
 
-__all__ = ["PowerSMC", "power_smc", "robust_spread"]
+__all__ = ["PowerSMC", "power_smc"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,10 @@ class PowerSMC:
         """E of the particles, (n_powers, n_particles)."""
         return np.array([[where.energy for where in cloud] for cloud in self.particles])
 
-
-def robust_spread(energies):
-    """Standard deviation along the last axis by quartiles; tails at small powers are heavy."""
-    low, high = np.quantile(energies, [0.25, 0.75], axis=-1)
-    return (high - low) / 1.349
+    @property
+    def levels(self):
+        """What :func:`bayeskernels.samplers.tempering.ladder.place_rungs` needs of a pilot."""
+        return self.powers, -self.energies
 
 
 def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, **options):

@@ -20,21 +20,14 @@ from scipy.special import digamma, polygamma
 from threadpoolctl import threadpool_limits
 
 from bayeskernels.samplers.tempering.energy_reweighting import normalizer_with_error
-from bayeskernels.samplers.tempering.even_rungs import even_rungs
-from bayeskernels.samplers.tempering.power_ladder import (
-    PowerLadder,
-    largest_jump,
-    rungs_from_pilot,
-)
+from bayeskernels.samplers.tempering.ladder import even_rungs, ladder_warning, place_rungs
+from bayeskernels.samplers.tempering.power_ladder import PowerLadder, largest_jump
 from bayeskernels.samplers.tempering.power_smc import power_smc
 from bayeskernels.samplers.tempering.tempered_model import draws_to_posterior, read_target
 
 __all__ = ["PowerTempering", "TemperedDraws"]
 
 _log = logging.getLogger(__name__)
-
-#: Where neighbours swap less often than this, the ladder has a gap.
-SMALLEST_SWAP_RATE = 0.1
 
 #: The prior path is left where neighbours swap less often while tuning, or where the mean of log g
 #: changes by more standard deviations from one rung to the next. Of rungs that are placed for half
@@ -65,6 +58,8 @@ class TemperedDraws:
         How often a replica went from the prior to the posterior and back, in each ladder.
     path : {"prior", "reference"}
         What the likelihood's power starts from.
+    warning : str
+        What is wrong with the run; empty where nothing is.
     """
 
     idata: xr.DataTree = field(repr=False)
@@ -74,6 +69,7 @@ class TemperedDraws:
     swap_rates: np.ndarray = field(repr=False)
     round_trips: np.ndarray
     path: str
+    warning: str = ""
 
     @property
     def smallest_swap_rate(self):
@@ -243,20 +239,12 @@ class PowerTempering:
     def _result(self, ladders, draws, energies, path):
         powers = ladders[0].powers
         evidence = normalizer_with_error(powers, energies)
-        swap_rates = np.mean([ladder.swap_rates for ladder in ladders], axis=0)
-        trips = np.array([ladder.round_trips for ladder in ladders])
-        if swap_rates.min() < SMALLEST_SWAP_RATE:
-            _log.warning(
-                "Some neighbours on the ladder swap in %.1f%% of the rounds only: draws and "
-                "evidence may be wrong. Use more rungs, or path='reference'.",
-                100 * swap_rates.min(),
-            )
-        elif trips.sum() < 2 * len(trips):
-            _log.warning(
-                "Replicas made %d round trips only: the error of the evidence may be too small. "
-                "Use more draws, or path='reference'.",
-                trips.sum(),
-            )
+        swap_rates = np.mean([ladder.places.swap_rates for ladder in ladders], axis=0)
+        trips = np.array([ladder.places.round_trips for ladder in ladders])
+        remedy = "more rungs, or path='reference'"
+        warning = ladder_warning(swap_rates, int(trips.sum()), len(trips), remedy)
+        if warning:
+            _log.warning("Draws and evidence may be wrong: %s", warning)
         posterior = draws_to_posterior(self.model, draws)
         over = {name: posterior[name] for name in ("chain", "draw")}
         likelihoods = np.array([[where.log_likelihood for where in path_of] for path_of in draws])
@@ -283,7 +271,9 @@ class PowerTempering:
         idata = xr.DataTree.from_dict(
             {"posterior": posterior, "sample_stats": stats, "tempering": tempering}
         )
-        return TemperedDraws(idata, evidence.value, evidence.mcse, powers, swap_rates, trips, path)
+        return TemperedDraws(
+            idata, evidence.value, evidence.mcse, powers, swap_rates, trips, path, warning
+        )
 
 
 class _Run:
@@ -334,20 +324,17 @@ class _Run:
         pass, but replicas on either side of it stay there.
         """
         pilots = self._pilots(target)
-        size = self.tempering.rungs
-        if size is None:
-            size = max(len(rungs_from_pilot(pilot)) for pilot in pilots)
-        powers = np.mean([rungs_from_pilot(pilot, n_rungs=size) for pilot in pilots], axis=0)
+        powers = place_rungs([pilot.levels for pilot in pilots], n_rungs=self.tempering.rungs)
         ladders = [PowerLadder(target, powers, **self.tempering.options) for _ in pilots]
         for ladder, pilot, rng in zip(ladders, pilots, self.rngs, strict=True):
             ladder.start(pilot, rng)
         _, _, logs = self._rounds(ladders, tune // 2, "Tuning")
-        rates = np.mean([ladder.swap_rates for ladder in ladders], axis=0)
+        rates = np.mean([ladder.places.swap_rates for ladder in ladders], axis=0)
         for ladder in ladders:
             ladder.powers = even_rungs(powers, rates)
             ladder.forget()
         places, _, evened_logs = self._rounds(ladders, tune - tune // 2, "Tuning")
-        evened = np.mean([ladder.swap_rates for ladder in ladders], axis=0)
+        evened = np.mean([ladder.places.swap_rates for ladder in ladders], axis=0)
         smallest = float(min(rates.min(), evened.min()))
         # With g fixed there is no spread to compare with, and nothing that jumps.
         is_free = isinstance(target.priors[0], tuple)

@@ -20,10 +20,9 @@ from bayeskernels.samplers.directions.billiards.noise_ladder import (
     ErrorLandscape,
     NoiseLadder,
     descend,
-    rungs_of,
 )
 from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget, label_noise_terms
-from bayeskernels.samplers.tempering.even_rungs import even_rungs
+from bayeskernels.samplers.tempering.ladder import even_rungs, ladder_warning, place_rungs
 from bayeskernels.samplers.tempering.level_density import LevelDensity
 
 __all__ = ["Tempering", "direction_of"]
@@ -31,9 +30,6 @@ __all__ = ["Tempering", "direction_of"]
 #: A ladder goes down until the evidence has fallen this far (in nats) below its largest value, so
 #: that the posterior of the noise level lies within its reach.
 REACH = 8.0
-
-#: Neighbours that swap less often leave a gap in the ladder.
-SMALLEST_SWAP_RATE = 0.1
 
 #: Share of the posterior of the noise that may lie beyond the ladder.
 LARGEST_GUESS = 0.01
@@ -180,7 +176,7 @@ class Tempering:
             progress.remove_task(task)
             betas, runs = _run_ladders(
                 problem.landscape,
-                rungs_of([pilot], swap_rate=swap_rate),
+                place_rungs([pilot.levels], swap_rate=swap_rate),
                 pilot,
                 rngs,
                 (tune, draws),
@@ -198,16 +194,9 @@ class Tempering:
             "events": pilot.events + sum(run.events for run in runs),
             "capped": sum(run.capped for run in runs),
         }
-        if swap_rates.min() < SMALLEST_SWAP_RATE:
-            diagnostics["warning"] = (
-                f"some neighbours on the ladder swap in {100 * swap_rates.min():.1f}% of the "
-                "rounds only; use a larger swap_rate or more draws."
-            )
-        elif trips < 2 * ladders:
-            diagnostics["warning"] = (
-                f"replicas made {trips} round trips only, so the error may be too small; use more "
-                "draws."
-            )
+        warning = ladder_warning(swap_rates, trips, ladders, "a larger swap_rate or more draws")
+        if warning:
+            diagnostics["warning"] = warning
         spent = {"n_evaluations": energies.size, "diagnostics": diagnostics}
         return problem.result(betas, energies, pilot.is_saturated, trips, spent)
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
-from bayeskernels.samplers.tempering.power_tempering import SMALLEST_SWAP_RATE
 from bayeskernels.samplers.tempering.tempered_model import read_target
 from bayeskernels.specification.base import (
     GeneralizedKernelSpecification,
@@ -62,9 +61,8 @@ class PowerEvidence:
             "swap_rates": np.asarray(found.swap_rates),
             "powers": np.asarray(found.powers),
         }
-        warning = _warning(found)
-        if warning:
-            diagnostics["warning"] = warning
+        if found.warning:
+            diagnostics["warning"] = found.warning
         return Evidence(
             found.log_evidence,
             found.mcse,
@@ -72,15 +70,3 @@ class PowerEvidence:
             n_evaluations=rounds["chain"] * rounds["draw"] * rounds["rung"],
             diagnostics=diagnostics,
         )
-
-
-def _warning(found):
-    if found.smallest_swap_rate < SMALLEST_SWAP_RATE:
-        return (
-            f"The ladder has a gap: some neighbours swap in {100 * found.smallest_swap_rate:.1f}% "
-            "of the rounds only. Use more rungs, or path='reference'."
-        )
-    trips, ladders = int(found.round_trips.sum()), len(found.round_trips)
-    if trips < 2 * ladders:
-        return f"Replicas made {trips} round trips only; the error may be too small. Draw more."
-    return ""

@@ -26,7 +26,6 @@ import numpy as np
 from bayeskernels.samplers.directions.billiards.noise_ladder import (
     ErrorLandscape,
     descend,
-    rungs_of,
 )
 from bayeskernels.samplers.directions.billiards.replicas import (
     Balls,
@@ -43,6 +42,7 @@ from bayeskernels.samplers.directions.billiards.wall_dynamics import DURATION, M
 from bayeskernels.samplers.directions.block_draws import fresh_outputs, outputs_at
 from bayeskernels.samplers.directions.block_sampler import BlockSampler
 from bayeskernels.samplers.directions.compiled_flip_rates import FlipRates, set_heights
+from bayeskernels.samplers.tempering.ladder import place_rungs
 
 __all__ = ["BilliardBall", "gets_stuck"]
 
@@ -152,12 +152,12 @@ class BilliardBall(BlockSampler):
     @property
     def z(self):
         """Position, (r,)."""
-        return self.balls.z[self.balls.at[-1]]
+        return self.balls.z[self.balls.top]
 
     @property
     def outputs(self):
         """``walls.normals @ z``, carried along, (n_walls,)."""
-        return self.balls.outputs[self.balls.at[-1]]
+        return self.balls.outputs[self.balls.top]
 
     @property
     def rates(self):
@@ -185,7 +185,7 @@ class BilliardBall(BlockSampler):
         if self.balls is None:
             self.balls = Balls.at_positions(z[None], np.empty((1, self.walls.n_walls)))
         self.z[:] = z
-        self.balls.pending[self.balls.at[-1]] = 0.0
+        self.balls.pending[self.balls.top] = 0.0
         self._refresh()
 
     def change_normals(self, walls, gram=None):
@@ -215,7 +215,7 @@ class BilliardBall(BlockSampler):
         In a version space as thin as 1e-6 a trajectory meets a million walls, and the rounding
         errors of them all are no longer small beside the space.
         """
-        settle(self.z, self.balls.pending[self.balls.at[-1]], self.walls.normals)
+        settle(self.z, self.balls.pending[self.balls.top], self.walls.normals)
         hard = np.isinf(self.walls.jumps)
         if hard.any():
             signs = np.sign(self.walls.jumps[hard])
@@ -306,7 +306,7 @@ class BilliardBall(BlockSampler):
             sweeps=PILOT_SWEEPS,
             end=1.0,
         )
-        self.scales = rungs_of([pilot], swap_rate=SWAP_RATE)
+        self.scales = place_rungs([pilot.levels], swap_rate=SWAP_RATE)
         self.scales[-1] = 1.0
         if self.has_own_sweeps:
             self.sweeps *= 2

@@ -31,9 +31,8 @@ from bayeskernels.samplers.directions.billiards.replicas import (
 from bayeskernels.samplers.directions.billiards.wall_dynamics import MAX_EVENTS, wall_gram
 from bayeskernels.samplers.directions.block_draws import outputs_at
 from bayeskernels.samplers.directions.compiled_flip_rates import FlipRates
-from bayeskernels.samplers.tempering.even_rungs import even_rungs
 
-__all__ = ["Descent", "ErrorLandscape", "LadderRun", "NoiseLadder", "descend", "rungs_of"]
+__all__ = ["Descent", "ErrorLandscape", "LadderRun", "NoiseLadder", "descend"]
 
 #: Numbers that the velocities of one block of rounds may take up.
 BLOCK_NUMBERS = 200_000
@@ -149,6 +148,11 @@ class Descent:
     is_saturated: bool
     events: int
 
+    @property
+    def levels(self):
+        """What :func:`bayeskernels.samplers.tempering.ladder.place_rungs` needs of a pilot."""
+        return self.betas, self.energies
+
     def draw_particles(self, betas, rng):
         """Positions and outputs of a random particle at about each of some betas, as two lists."""
         levels = np.searchsorted(self.betas, betas, side="right") - 1
@@ -215,7 +219,7 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
         )
         for position, pending in zip(balls.z, balls.pending, strict=True):
             settle(position, pending, landscape.normals)
-        events += int(tally.totals[1])
+        events += int(tally.totals[0])
         betas.append(beta + gap)
         energies.append(tally.energies[-1])
         positions.append(balls.z)
@@ -229,33 +233,6 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
         is_saturated,
         events,
     )
-
-
-def rungs_of(descents, *, swap_rate=0.5):
-    """Betas at which neighbours swap at about a given rate, judged by pilots.
-
-    Parameters
-    ----------
-    descents : list of Descent
-    swap_rate : float
-
-    Returns
-    -------
-    array of shape (n_rungs,)
-        At least 3.
-    """
-    end = min(descent.betas[-1] for descent in descents)
-    ladders = []
-    for descent in descents:
-        # A swap passes with probability min(1, exp(gap (E_colder - E_hotter))): over all pairs.
-        differences = descent.energies[1:, :, None] - descent.energies[:-1, None, :]
-        gains = np.diff(descent.betas)[:, None, None] * differences
-        ladders.append((descent.betas, np.exp(np.minimum(gains, 0.0)).mean(axis=(1, 2))))
-    barrier = np.mean([np.sum(1.0 - rates) for _, rates in ladders])
-    n_rungs = max(3, int(np.ceil(barrier / (1.0 - swap_rate))) + 1)
-    rungs = np.mean([even_rungs(betas, rates, n_rungs) for betas, rates in ladders], axis=0)
-    rungs[-1] = end
-    return rungs
 
 
 @dataclass(frozen=True)
@@ -332,13 +309,13 @@ class NoiseLadder:
         """
         landscape = self.landscape
         n_rungs, n_walls = self.balls.outputs.shape
-        self.balls.stage[:] = 0
+        ladder = self.balls.ladder
+        ladder.forget()
         rungs = Rungs(rung_heights(landscape.jumps, self.betas), self.betas == 0.0, self.max_events)
         energies = np.empty((n_rounds, n_rungs))
         numbers = max(n_rungs * landscape.n_moves * n_walls, 1)
         block = int(np.clip(BLOCK_NUMBERS // numbers, 1, 256))
-        swap_sums, swap_counts = np.zeros(n_rungs - 1), np.zeros(n_rungs - 1)
-        totals = np.zeros(3, dtype=np.int64)
+        totals = np.zeros(2, dtype=np.int64)
         for start in range(0, n_rounds, block):
             part = energies[start : start + block]
             luck = landscape.draw_luck(rng, len(part), n_rungs)
@@ -354,11 +331,8 @@ class NoiseLadder:
                 rng,
             )
             part[:] = tally.energies
-            swap_sums += tally.swap_sums
-            swap_counts += tally.swap_counts
             totals += tally.totals
             if on_block is not None:
                 on_block(len(part))
-        rates = swap_sums / np.maximum(swap_counts, 1)
-        trips, events, capped = (int(total) for total in totals)
-        return LadderRun(energies, rates, trips, events, capped)
+        events, capped = (int(total) for total in totals)
+        return LadderRun(energies, ladder.swap_rates, ladder.round_trips, events, capped)

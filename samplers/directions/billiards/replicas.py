@@ -29,6 +29,7 @@ from bayeskernels.samplers.directions.billiards.wall_dynamics import DURATION, f
 from bayeskernels.samplers.directions.block_draws import outputs_at
 from bayeskernels.samplers.directions.compiled_flip_rates import draw_rates
 from bayeskernels.samplers.directions.great_circle import draw_angle
+from bayeskernels.samplers.tempering.ladder import Ladder, count_trips, offer_swap
 
 __all__ = [
     "Balls",
@@ -57,30 +58,29 @@ class Balls(NamedTuple):
     pending : array of shape (n_rungs, n_walls)
         Weights of the normals that are still to be added to z.
     outputs : array of shape (n_rungs, n_walls)
-    at : array of int, shape (n_rungs,)
+    ladder : Ladder
         The ball on each rung.
-    stage : array of int, shape (n_rungs,)
-        Of each ball: 0 before it was on the lowest rung, 1 on the way to the highest, 2 on the way
-        back.
     """
 
     z: np.ndarray
     pending: np.ndarray
     outputs: np.ndarray
-    at: np.ndarray
-    stage: np.ndarray
+    ladder: Ladder
 
     @classmethod
     def at_positions(cls, z, outputs):
         """Put balls down, ball k on rung k."""
-        n = len(outputs)
         return cls(
             np.array(z, dtype=np.float64),
             np.zeros(np.shape(outputs)),
             np.array(outputs, dtype=np.float64),
-            np.arange(n),
-            np.zeros(n, dtype=np.int64),
+            Ladder.of_size(len(outputs)),
         )
+
+    @property
+    def top(self):
+        """The ball on the highest rung."""
+        return self.ladder.at[-1]
 
 
 class Terrain(NamedTuple):
@@ -170,10 +170,8 @@ class Tally(NamedTuple):
         Flip rates where they are drawn along.
     energies : array of shape (n_rounds, n_rungs)
         What the terrain counts on each rung.
-    swap_sums, swap_counts : arrays of shape (n_rungs - 1,)
-        Sums of acceptance probabilities, proposals.
-    totals : array of int, shape (3,)
-        Round trips; events and trajectories given up on all rungs.
+    totals : array of int, shape (2,)
+        Events and trajectories given up on all rungs.
     sweeps : int
     """
 
@@ -181,8 +179,6 @@ class Tally(NamedTuple):
     counts: np.ndarray
     rates: np.ndarray
     energies: np.ndarray
-    swap_sums: np.ndarray
-    swap_counts: np.ndarray
     totals: np.ndarray
     sweeps: int
 
@@ -195,9 +191,7 @@ class Tally(NamedTuple):
             np.zeros((n_draws, 4), dtype=np.int64),
             np.empty((n_draws, 2)),
             np.empty((n_rounds, n_rungs)),
-            np.zeros(n_rungs - 1),
-            np.zeros(n_rungs - 1, dtype=np.int64),
-            np.zeros(3, dtype=np.int64),
+            np.zeros(2, dtype=np.int64),
             n_rounds + 1 if sweeps is None else sweeps,
         )
 
@@ -333,43 +327,36 @@ def play(balls, terrain, rungs, luck, flip_rates, tally, parity, rng):
     n_rounds, n_rungs = tally.energies.shape
     n_walls = balls.outputs.shape[1]
     top = n_rungs - 1
+    at = balls.ladder.at
     workspace = np.empty((6, n_walls))
     for t in range(n_rounds):
         is_record = (t + 1) % tally.sweeps == 0
         for k in range(n_rungs):
-            ball = balls.at[k]
+            ball = at[k]
             events, reflections, is_capped = _move(
                 ball, k, t, balls, terrain, rungs, luck, workspace
             )
             tally.energies[t, k] = _counted(terrain, balls.outputs[ball])
-            tally.totals[1] += events
-            tally.totals[2] += is_capped
+            tally.totals[0] += events
+            tally.totals[1] += is_capped
             if k == top and len(tally.draws) > 0:
                 count = tally.counts[t // tally.sweeps]
                 count[1] += events
                 count[2] += reflections
                 count[3] += is_capped
         if n_rungs > 1:
-            bottom = balls.at[0]
-            tally.totals[0] += balls.stage[bottom] == 2
-            balls.stage[bottom] = 1
-            if balls.stage[balls.at[top]] == 1:
-                balls.stage[balls.at[top]] = 2
+            count_trips(balls.ladder)
         for half in range(2):
             for low in range((parity + half) % 2, top, 2):
                 gain = _swap_gain(
-                    balls.outputs[balls.at[low]],
-                    balls.outputs[balls.at[low + 1]],
+                    balls.outputs[at[low]],
+                    balls.outputs[at[low + 1]],
                     rungs.heights[low],
                     rungs.heights[low + 1],
                 )
-                probability = math.exp(min(0.0, gain))
-                tally.swap_sums[low] += probability
-                tally.swap_counts[low] += 1
-                if luck.levels[t, low] < probability:
-                    balls.at[low], balls.at[low + 1] = balls.at[low + 1], balls.at[low]
+                offer_swap(balls.ladder, low, gain, luck.levels[t, low])
         parity = 1 - parity
-        ball = balls.at[top]
+        ball = at[top]
         if flip_rates.is_unknown:
             draw_rates(flip_rates, balls.outputs[ball], rungs.heights[top], rng)
         if is_record:

@@ -116,7 +116,7 @@ def test_gaussian_kernel_in_two_passes_changes_nothing(data, build, monkeypatch)
     model = build(X, y)
     fast = bk.gp.EvidenceFunction(model)
     assert isinstance(fast._function, GaussianKernelFunction)
-    monkeypatch.setattr(bk.gp.evidence, "parameters_of", lambda kernel: None)
+    monkeypatch.setattr(bk.gp.hyperparameters.evidence, "parameters_of", lambda kernel: None)
     general = bk.gp.EvidenceFunction(model)
     assert not isinstance(general._function, GaussianKernelFunction)
     for _ in range(3):

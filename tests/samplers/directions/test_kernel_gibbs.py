@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-import bayeskernels as bk
+from bayeskernels.geometry.version_space import find_consistent_direction
 from bayeskernels.samplers import WallGeometry, label_costs, simulate_kernel_gibbs
 from bayeskernels.samplers.directions import kernel_gibbs
 from bayeskernels.samplers.directions.great_circle import draw_angle
@@ -62,7 +62,7 @@ def test_norm_is_kept_and_errors_equal_a_recount(q):
     walls, features, is_positive = make_walls(q=q, seed=3)
     start = np.ones(walls.dimension)
     if q == 0:
-        start = bk.version_space.find_consistent_direction(features, is_positive)
+        start = find_consistent_direction(features, is_positive)
     path = simulate_kernel_gibbs(walls, start, 5000, rng=np.random.default_rng(1))
     np.testing.assert_allclose(np.linalg.norm(path.draws, axis=1), 1.0, rtol=1e-12)
     recount = np.sum((path.draws @ features.T > 0) != is_positive, axis=1)
@@ -93,6 +93,6 @@ def test_one_by_one_equals_many_at_once():
 def test_leaves_a_forbidden_start():
     """Only intervals with the fewest forbidden sides count, so a bad start heals."""
     walls, features, is_positive = make_walls(m=6, r=3, q=0.0)
-    start = -bk.version_space.find_consistent_direction(features, is_positive)
+    start = -find_consistent_direction(features, is_positive)
     path = simulate_kernel_gibbs(walls, start, 200, rng=np.random.default_rng(0))
     assert path.errors[-1] == 0

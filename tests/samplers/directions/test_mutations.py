@@ -34,6 +34,7 @@ RATES = (0.15, 0.3)
 ENGINE = [
     *((billiard_ball, "play"), (noise_ladder, "play"), (wall_dynamics, "fly")),
     *((replicas, name) for name in ("_move", "_turn", "_swap_gain", "settle", "fly", "draw_angle")),
+    *((replicas, name) for name in ("count_trips", "offer_swap")),
 ]
 
 # Module of the planted errors, simulation, functions to run as plain Python, sweeps per draw.

@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 
 import bayeskernels as bk
+from bayeskernels.geometry.version_space import find_consistent_direction
 from bayeskernels.samplers import (
     RefractiveBilliard,
     WallGeometry,
@@ -118,7 +119,7 @@ def test_next_wall_is_the_largest_cotangent():
 @pytest.mark.parametrize("q", [0.0, 0.05, 0.2])
 def test_errors_equal_a_recount(q):
     walls, features, is_positive = make_walls(q=q, seed=3)
-    start = bk.version_space.find_consistent_direction(features, is_positive) if q == 0 else None
+    start = find_consistent_direction(features, is_positive) if q == 0 else None
     start = np.ones(walls.dimension) if start is None else start
     path = simulate_refractive_billiard(walls, start, 3000, rng=np.random.default_rng(1))
     recount = np.sum((path.draws @ features.T > 0) != is_positive, axis=1)
@@ -136,7 +137,7 @@ def test_outputs_do_not_drift(q, monkeypatch):
     walls, features, is_positive = make_walls(q=q, seed=4)
     start = np.ones(walls.dimension)
     if q == 0:
-        start = bk.version_space.find_consistent_direction(features, is_positive)
+        start = find_consistent_direction(features, is_positive)
     ball = BilliardBall(walls, start, sweeps=3)
     ball.run(np.random.default_rng(2), 2000)
     assert ball.since_refresh == 6000
@@ -170,7 +171,7 @@ def test_share_of_reflections(q):
 
 def test_reflections_only_in_the_version_space():
     walls, features, is_positive = make_walls(q=0.0)
-    start = bk.version_space.find_consistent_direction(features, is_positive)
+    start = find_consistent_direction(features, is_positive)
     path = simulate_refractive_billiard(walls, start, 500, rng=np.random.default_rng(3))
     np.testing.assert_array_equal(path.events, path.reflections)
 

@@ -28,8 +28,8 @@ def test_twenty_functionals_at_a_hundred_points():
     X = rng.uniform(-1.5, 1.5, (119, 2))
     is_positive = np.sin(2 * X[:100, 0]) * np.cos(2 * X[:100, 1]) > 0
     is_positive ^= rng.random(100) < 0.1
-    kernel = bk.kernels.as_kernel(pm.gp.cov.ExpQuad(2, ls=0.7), X)
-    features = bk.features.FeatureMap(kernel, X[:100])
+    kernel = bk.kernels.argument.as_kernel(pm.gp.cov.ExpQuad(2, ls=0.7), X)
+    features = bk.kernels.features.FeatureMap(kernel, X[:100])
     new = features(X[100:])
     geometry = WallGeometry.from_features(features.factor.features, is_positive)
     walls = geometry.with_costs(label_costs(is_positive, 0.1, 0.1))

@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from bayeskernels.samplers.tempering.energy_reweighting import log_normalizers
-from bayeskernels.samplers.tempering.even_rungs import even_rungs
-from bayeskernels.samplers.tempering.power_ladder import (
-    PowerLadder,
-    largest_jump,
-    rungs_from_pilot,
+from bayeskernels.samplers.tempering.ladder import (
+    Ladder,
+    count_trips,
+    even_rungs,
+    offer_swap,
+    place_rungs,
 )
-from bayeskernels.samplers.tempering.power_smc import PowerSMC, power_smc
-from bayeskernels.samplers.tempering.powered_chain import PoweredTarget, Whereabouts
+from bayeskernels.samplers.tempering.power_ladder import PowerLadder, largest_jump
+from bayeskernels.samplers.tempering.power_smc import power_smc
+from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
 from bayeskernels.testing.exact_active_sets import active_set_masses, powered_active_set_masses
 
 GRAM = np.array([[1.0, 0.4], [0.4, 1.0]])
@@ -24,18 +27,18 @@ def target():
 
 
 def test_rungs_follow_the_spread():
-    """Twice the spread, twice the rungs."""
-    nowhere = (np.empty(0), np.empty(0), 0.0, 1.0, 1.0, 0.0)
-    clouds = [
-        [Whereabouts(*nowhere, energy=scale * x) for x in np.linspace(-2, 2, 41)]
-        for scale in (8.0, 8.0, 2.0, 2.0)
-    ]
-    pilot = PowerSMC(np.array([0.0, 0.49, 0.51, 1.0]), clouds, 0.0)
-    rungs = rungs_from_pilot(pilot, n_rungs=21)
+    """Four times the spread, four times the rungs."""
+    powers = np.linspace(0.0, 1.0, 41)
+    spreads = np.where(powers < 0.5, 8.0, 2.0)
+    # The mean of the energy falls with the power by its variance.
+    means = -np.concatenate([[0.0], np.cumsum(np.diff(powers) * spreads[1:] ** 2)])
+    quantiles = norm.ppf((np.arange(80) + 0.5) / 80)
+    pilot = powers, means[:, None] + np.multiply.outer(spreads, quantiles)
+    rungs = place_rungs([pilot], n_rungs=41)
     assert rungs[0] == 0.0
     assert rungs[-1] == 1.0
     assert 3.0 < np.sum(rungs < 0.5) / np.sum(rungs > 0.5) < 5.0
-    assert len(rungs_from_pilot(pilot, step=0.5)) > len(rungs_from_pilot(pilot, step=1.0))
+    assert len(place_rungs([pilot], swap_rate=0.7)) > len(place_rungs([pilot], swap_rate=0.5))
 
 
 def test_even_rungs_close_a_gap():
@@ -81,8 +84,8 @@ def test_evidence_at_every_power(target):
     np.testing.assert_allclose(found, exact, atol=0.05)
     by_orthants = active_set_masses(GRAM, POSITIVE, 2, g=(2.0, 1.0), eta=0.5, size=20)
     assert np.log(sum(by_orthants.values())) == pytest.approx(exact[-1], abs=0.005)
-    assert ladder.round_trips > 50
-    assert ladder.swap_rates.min() > 0.3
+    assert ladder.places.round_trips > 50
+    assert ladder.places.swap_rates.min() > 0.3
 
 
 def test_swaps_alone_leave_the_targets(target):
@@ -93,20 +96,31 @@ def test_swaps_alone_leave_the_targets(target):
     for k in range(2000):
         ladder.round(rng)
         before[k] = ladder.energies
-        after[k] = [ladder.replicas[number].energy for number in ladder.at]
+        after[k] = [ladder.replicas[number].energy for number in ladder.places.at]
     difference = np.median(after, axis=0) - np.median(before, axis=0)
     assert np.abs(difference).max() < 0.08
     assert np.median(before[:, 2]) - np.median(before[:, 0]) > 0.3
 
 
 def test_round_trips_are_counted():
-    target = PoweredTarget(POSITIVE, 2, gram=GRAM)
-    ladder = PowerLadder(target, np.array([0.0, 0.5, 1.0]))
+    ladder = Ladder.of_size(3)
     path = [(0, 1, 2), (1, 0, 2), (1, 2, 0), (1, 0, 2), (0, 1, 2)]  # replica 0 up and down
     for at in path:
-        ladder.at = np.array(at)
-        ladder._count_trips()
+        ladder.at[:] = at
+        count_trips(ladder)
     assert ladder.round_trips == 1
+    ladder.forget()
+    assert ladder.round_trips == 0
+
+
+def test_offers():
+    ladder = Ladder.of_size(3)
+    offer_swap(ladder, 0, -np.log(4.0), 0.26)
+    assert ladder.at.tolist() == [0, 1, 2]
+    offer_swap(ladder, 0, -np.log(4.0), 0.24)
+    offer_swap(ladder, 1, 2.0, 0.999)
+    assert ladder.at.tolist() == [1, 2, 0]
+    np.testing.assert_allclose(ladder.swap_rates, [0.25, 1.0])
 
 
 def test_sequential_monte_carlo(target):

@@ -106,8 +106,8 @@ def test_gap_is_reported(model, caplog):
     """Where hardly any swap passes, the run says so."""
     tempering = PowerTempering(model, path="prior", rungs=3)
     result = tempering.sample(30, tune=8, chains=1, random_seed=1, **QUIET)
-    ladders = [type("Ladder", (), {"powers": result.powers, "swap_rates": np.array([0.05, 0.9])})]
-    ladders[0].round_trips = 0
+    places = type("Places", (), {"swap_rates": np.array([0.05, 0.9]), "round_trips": 0})
+    ladders = [type("Ladder", (), {"powers": result.powers, "places": places})]
     draws = [[_place(result.idata, draw) for draw in range(30)]]
     tempering._result(ladders, draws, result.idata["tempering"]["energy"].values, "prior")
     assert "5.0% of the rounds" in caplog.text
@@ -124,7 +124,7 @@ def _place(idata, draw):
 @pytest.mark.parametrize(("name", "value"), [("SWITCH_SWAP_RATE", 0.999), ("SWITCH_JUMP", 0.01)])
 def test_ladder_with_a_gap_takes_the_reference_path(monkeypatch, model, name, value):
     """The switches themselves, at a rate and a jump that every ladder misses."""
-    monkeypatch.setattr(bk.samplers.power_tempering, name, value)
+    monkeypatch.setattr(bk.samplers.tempering.power_tempering, name, value)
     result = PowerTempering(model).sample(30, tune=44, chains=1, random_seed=1, **QUIET)
     assert result.path == "reference"
 

@@ -8,8 +8,8 @@ from bayeskernels.samplers.directions.billiards.noise_ladder import (
     ErrorLandscape,
     NoiseLadder,
     descend,
-    rungs_of,
 )
+from bayeskernels.samplers.tempering.ladder import place_rungs
 from bayeskernels.samplers.tempering.level_density import LevelDensity, error_of_mean
 from bayeskernels.testing import sign_cells
 
@@ -113,7 +113,7 @@ def test_pilot_places_rungs_that_swap_evenly():
     end = np.log(9)
     pilot = descend(landscape, rng, lambda betas, _: betas[-1] >= end, end=end)
     assert pilot.betas[-1] == pytest.approx(end)
-    betas = rungs_of([pilot])
+    betas = place_rungs([pilot.levels])
     assert betas[0] == 0.0
     assert betas[-1] == pytest.approx(end)
     assert np.all(np.diff(betas) > 0)
