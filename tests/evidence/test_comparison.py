@@ -11,7 +11,7 @@ import xarray as xr
 import bayeskernels as bk
 from bayeskernels.evidence import Evidence, average_predictions, beside_loo, compare, data_digest
 from bayeskernels.evidence.comparison import model_probabilities
-from bayeskernels.evidence.smc import SequentialMonteCarlo
+from bayeskernels.evidence.estimators.smc import SequentialMonteCarlo
 
 
 def result(value, error=0.0, *, digest="same", **diagnostics):
