@@ -7,7 +7,7 @@ from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.linear_model import add_features, add_linear_targets
 from bayeskernels.models.parts.open_model import open_model
 from bayeskernels.specification.base import attach_specification
-from bayeskernels.specification.regression import LinearSpecification
+from bayeskernels.specification.linear import LinearSpecification
 
 __all__ = ["bayesian_linear_regression"]
 

@@ -13,7 +13,7 @@ from bayeskernels.inputs import as_floats, as_targets
 from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, as_number
 from bayeskernels.models.parts.open_model import open_model
 from bayeskernels.specification.base import attach_specification
-from bayeskernels.specification.regression import GaussianMeanSpecification
+from bayeskernels.specification.linear import GaussianMeanSpecification
 
 __all__ = ["gaussian_mean", "mean_evolution"]
 

@@ -24,7 +24,8 @@ from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.parts.observations import read_observations
 from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import GeneralizedKernelSpecification, attach_specification
+from bayeskernels.specification.base import attach_specification
+from bayeskernels.specification.expansions import GeneralizedKernelSpecification
 
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
 

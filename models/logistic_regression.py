@@ -8,7 +8,8 @@ from bayeskernels.linear.basis import as_basis
 from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.linear_model import ALPHA_PRIOR, add_features
 from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import LogisticSpecification, attach_specification
+from bayeskernels.specification.base import attach_specification
+from bayeskernels.specification.smooth import LogisticSpecification
 
 __all__ = ["logistic_regression"]
 

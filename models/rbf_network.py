@@ -11,7 +11,7 @@ from bayeskernels.models.parts.hyperparameter import Hyperparameter, as_number
 from bayeskernels.models.parts.linear_model import add_linear_targets
 from bayeskernels.models.parts.open_model import open_model
 from bayeskernels.specification.base import attach_specification
-from bayeskernels.specification.regression import RBFSpecification
+from bayeskernels.specification.linear import RBFSpecification
 
 __all__ = ["rbf_network"]
 

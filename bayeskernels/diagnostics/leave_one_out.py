@@ -1,5 +1,8 @@
 r"""Leave-one-out predictive densities, by plain importance sampling where labels are noisy.
 
+A model says with which densities its draws are to be weighted; they are those of single
+observations, given the others where these depend on each other.
+
 ``az.loo`` smooths the tail of importance weights, which a likelihood with two values does not have.
 Here plain importance sampling is sound: the weights :math:`1 / p(y_i \mid w, q)` lie between
 :math:`1/(1-q)` and :math:`1/q`, so their variance is bounded.
@@ -7,25 +10,26 @@ Here plain importance sampling is sound: the weights :math:`1 / p(y_i \mid w, q)
 
 import numpy as np
 import xarray as xr
+from arviz_stats import loo as importance_sampling_loo
 from arviz_stats.utils import ELPDDataLOO
 
-from bayeskernels.gp.leave_one_out import loo as loo_of_process
-from bayeskernels.prediction.outputs import flip_rates, output_blocks
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
-from bayeskernels.specification.process import GaussianProcessSpecification
 
-__all__ = ["loo"]
+__all__ = ["held_out_likelihood", "loo"]
+
+#: With fewer draws of equal weight behind a point there is a warning.
+FEWEST_EFFECTIVE = 100
 
 
 def loo(model, idata, *, progressbar=True):
-    """Leave-one-out cross-validation of a label-noise classifier by plain importance sampling.
+    """Leave-one-out cross-validation, of a label-noise classifier by plain importance sampling.
 
     Parameters
     ----------
     model : pm.Model
         A label-noise classifier with noise > 0; of a Gaussian process see
-        :func:`bayeskernels.gp.loo`.
+        :func:`bayeskernels.gp.loo`. Models with smooth likelihoods have ``az.loo``.
     idata : DataTree
         Its posterior draws.
     progressbar : bool
@@ -54,43 +58,84 @@ def loo(model, idata, *, progressbar=True):
     'width 0.5'
     """
     specification = specification_of(model)
-    if isinstance(specification, GaussianProcessSpecification):
-        return loo_of_process(model, idata, progressbar=progressbar)
-    specification.require_two_classes("loo")
     specification.require_paired_data()
     idata = read_draws(model, idata)
-    codes = specification.codes
-    rates = [np.asarray(q, dtype=float) for q in flip_rates(specification, idata)]
-    if min(q.min() for q in rates) == 0.0:
-        raise ValueError(
-            "With noise = 0 a point that was left out may be impossible under every draw: there is "
-            "no leave-one-out estimate from these draws. Use noise > 0, or k-fold cross-validation."
-        )
-    elpd, lpd, n_eff = (np.empty(len(codes)) for _ in range(3))
-    for part, outputs in output_blocks(specification, idata, progressbar=progressbar):
-        positive = (codes[part] == 1)[:, None]
-        right = np.where(positive, outputs > 0, outputs < 0)
-        if_right = np.where(positive, 1 - rates[1], 1 - rates[0])
-        if_wrong = np.where(positive, rates[0], rates[1])
-        likelihood = np.where(right, if_right, if_wrong)
-        weights = 1.0 / likelihood
-        elpd[part] = -np.log(weights.mean(axis=1))
-        lpd[part] = np.log(likelihood.mean(axis=1))
-        n_eff[part] = weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1)
-    n = len(codes)
+    if specification.has_directions:
+        # A label has at least the probability of its flip rate, so that weights are bounded.
+        return _plain_loo(specification.held_out_densities(idata, progressbar=progressbar))
+    tree = held_out_likelihood(model, idata, progressbar=progressbar)
+    [values] = tree["log_likelihood"].data_vars.values()
+    if values.sizes["chain"] * values.sizes["draw"] > 1:
+        return importance_sampling_loo(tree)
+    exact = values.isel(chain=0, draw=0, drop=True)
+    return _result(exact, exact, n_samples=1, warning=False)
 
-    def by_point(values):
-        return xr.DataArray(values, dims="obs", coords={"obs": np.arange(n)})
 
+def held_out_likelihood(model, idata, *, progressbar=True):
+    """Log densities with which draws are weighted to leave single observations out.
+
+    Parameters
+    ----------
+    model : pm.Model
+    idata : DataTree, EvidenceMaximum or None
+    progressbar : bool
+
+    Returns
+    -------
+    DataTree
+        With the groups ``posterior``, where there are draws, and ``log_likelihood``: the observed
+        variable, dims (chain, draw, obs).
+    """
+    specification = specification_of(model)
+    idata = read_draws(model, idata)
+    blocks = specification.held_out_densities(idata, progressbar=progressbar)
+    values = np.concatenate([densities for _, densities in blocks]).T
+    groups = {}
+    coords = {"chain": [0], "draw": np.arange(len(values))}
+    if idata is not None and model.free_RVs:
+        groups["posterior"] = idata["posterior"].to_dataset()
+        coords = {dim: groups["posterior"][dim] for dim in ("chain", "draw")}
+    n = values.shape[1]
+    values = np.reshape(values, (len(coords["chain"]), -1, n))
+    groups["log_likelihood"] = xr.Dataset(
+        {
+            f"{specification.prefix}{specification.observed_name}": (
+                ("chain", "draw", "obs"),
+                values,
+            )
+        },
+        coords={**coords, "obs": np.arange(n)},
+    )
+    return xr.DataTree.from_dict(groups)
+
+
+def _plain_loo(blocks):
+    """Importance sampling without smoothing."""
+    elpd, lpd, n_eff = [], [], []
+    for _, densities in blocks:
+        weights = np.exp(-densities)
+        elpd.append(-np.log(weights.mean(axis=1)))
+        lpd.append(np.log(np.exp(densities).mean(axis=1)))
+        n_eff.append(weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1))
+    elpd, lpd, n_eff = (_by_point(np.concatenate(parts)) for parts in (elpd, lpd, n_eff))
+    n_samples = int(densities.shape[1])
+    warning = bool(n_eff.min() < FEWEST_EFFECTIVE)
+    return _result(elpd, lpd, n_samples=n_samples, warning=warning, n_eff_i=n_eff)
+
+
+def _by_point(values):
+    return xr.DataArray(values, dims="obs", coords={"obs": np.arange(len(values))})
+
+
+def _result(elpd, lpd, **others):
+    n = elpd.size
     return ELPDDataLOO(
         elpd=float(elpd.sum()),
         se=float(np.sqrt(n * elpd.var())),
         p=float((lpd - elpd).sum()),
-        n_samples=int(outputs.shape[1]),
         n_data_points=n,
         scale="log",
-        warning=bool(n_eff.min() < 100),
         good_k=None,
-        elpd_i=by_point(elpd),
-        n_eff_i=by_point(n_eff),
+        elpd_i=elpd,
+        **others,
     )

@@ -3,19 +3,11 @@
 import numpy as np
 import xarray as xr
 
-from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.inputs import as_new_inputs
-from bayeskernels.prediction.outputs import output_blocks
-from bayeskernels.prediction.regression import outputs_by_draw
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
-from bayeskernels.specification.process import GaussianProcessSpecification
-from bayeskernels.specification.regression import RegressionSpecification
 
 __all__ = ["monitor"]
-
-#: Dims of variables of which single entries mean nothing.
-_MEANINGLESS = {"basis", "support", "obs", "unit"}
 
 
 def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
@@ -72,59 +64,25 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
         n_columns = specification.training.shape[1]
         X = specification.X if X is None else as_new_inputs(X, n_columns)
         rows = np.unique(np.linspace(0, len(X) - 1, min(max_points, len(X))).round().astype(int))
-        watched["output"] = _watched_outputs(model, idata, X[rows], progressbar)
+        watched["output"] = _watched_outputs(specification, idata, X[rows], progressbar)
         watched = watched.assign_coords(point=rows)
     elif X is not None:
         raise ValueError(f"A {specification.kind} has no inputs: leave X out.")
-    if _makes_errors(specification):
-        errors = _count_errors(specification, idata, progressbar)
-        shape = posterior.sizes["chain"], posterior.sizes["draw"]
-        watched["errors"] = (("chain", "draw"), errors.reshape(shape).astype(float))
-    if f"{specification.prefix}gamma" in posterior:
-        watched["active"] = posterior[f"{specification.prefix}gamma"].sum("obs").astype(float)
+    for name, values in specification.watched(idata, progressbar=progressbar).items():
+        watched[name] = values
     for name, values in posterior.data_vars.items():
-        if not _MEANINGLESS & set(values.dims):
+        if not specification.unwatched_dims & set(values.dims):
             watched[name] = values
     return xr.DataTree.from_dict({"posterior": watched})
 
 
-def _watched_outputs(model, idata, X, progressbar):
+def _watched_outputs(specification, idata, X, progressbar):
     """What each draw says of the function at points, with the dims of draws and ``point``."""
-    specification = specification_of(model)
-    dims = ("chain", "draw", "point")
-    if isinstance(specification, GaussianProcessSpecification):
-        processes = each_posterior(model, idata, progressbar=progressbar)
-        outputs = np.array([process(X)[0] for process in processes])
-    elif isinstance(specification, RegressionSpecification):
-        outputs = outputs_by_draw(specification, idata, X).T
-    else:
-        blocks = output_blocks(specification, idata, X, progressbar=progressbar)
-        outputs = np.moveaxis(np.concatenate([values for _, values in blocks]), 0, 1)
-    coords = {}
+    blocks = specification.output_blocks(idata, X, progressbar=progressbar)
+    outputs = np.moveaxis(np.concatenate([values for _, values, _ in blocks]), 0, 1)
+    dims, coords = ("chain", "draw", "point"), {}
     if outputs.ndim > 2:
         dims, coords["class"] = (*dims, "class"), specification.class_names
-    sizes = idata["posterior"].to_dataset().sizes
+    sizes = idata["posterior"].sizes
     shape = (sizes["chain"], sizes["draw"], *outputs.shape[1:])
     return xr.DataArray(outputs.reshape(shape), dims=dims, coords=coords)
-
-
-def _makes_errors(specification):
-    """Whether a draw may contradict some labels."""
-    if len(getattr(specification, "class_names", ())) == 0:
-        return False
-    return specification.noise is None or max(specification.noise) > 0.0
-
-
-def _count_errors(specification, idata, progressbar):
-    """Labels of the model's data that each draw contradicts."""
-    specification.require_paired_data()
-    positive = specification.is_positive[:, None]
-    errors = 0
-    for part, values in output_blocks(specification, idata, progressbar=progressbar):
-        if getattr(specification, "by_class", False):
-            # No class against the rest: the largest predictor wins.
-            errors += (values.argmax(axis=2) != specification.codes[part, None]).sum(axis=0)
-            continue
-        wrong = np.where(positive[part], values <= 0, values >= 0)
-        errors += (wrong if wrong.ndim == 2 else wrong.any(axis=2)).sum(axis=0)
-    return errors

@@ -40,15 +40,15 @@ def data_digest(model):
     """
     values = list(observed_values(model).values())
     specification = specification_or_none(model)
-    if not values and getattr(specification, "y", None) is not None:
+    if not values and specification is not None:
         # Sparse processes are potentials: the targets are not observed variables of the graph.
-        values = [np.asarray(specification.y, dtype=np.float64)]
+        values = [np.asarray(specification.observed, dtype=np.float64)]
     if not values:
         return ""
     # By content, so that neither names nor the order of variables count.
     parts = sorted(_digest(value) for value in values)
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:_LENGTH]
-    X = getattr(specification, "X", None)
+    X = None if specification is None else specification.X
     return digest if X is None else f"{digest}{_SEPARATOR}{_digest(np.asarray(X))[:_LENGTH]}"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pymc.util import get_random_generator
 
 from bayeskernels.evidence.data_digest import data_digest
-from bayeskernels.evidence.methods import METHODS, method_named
+from bayeskernels.evidence.methods import METHODS, method_named, refusal_of
 from bayeskernels.evidence.model_checks import (
     likelihood_warning,
     refuse_foreign_draws,
@@ -100,7 +100,7 @@ def estimate(
     if chosen is None:
         candidates = _methods_that_fit(model, idata)
     else:
-        reason = chosen.refusal(model, idata)
+        reason = refusal_of(chosen, model, idata)
         if reason is not None:
             raise TypeError(f"The method {method!r} does not fit this model. {reason}")
         candidates = iter([chosen])
@@ -174,7 +174,7 @@ def _reason_against(method, model, idata):
     """Why a method does not fit: its own reason, or what came up while it was looked for."""
     try:
         refuse_unpaired_data(model)
-        reason = method.refusal(model, idata)
+        reason = refusal_of(method, model, idata)
         if reason is None:
             log_missing_constant(model)  # raises where it is not known
         return reason
@@ -198,7 +198,7 @@ def _methods_that_fit(model, idata):
     for method in METHODS:
         if not method.is_automatic:
             continue
-        reason = method.refusal(model, idata)
+        reason = refusal_of(method, model, idata)
         if reason is None:
             yield method
         else:

@@ -21,8 +21,9 @@ from bayeskernels.evidence.estimators.power_evidence import PowerEvidence
 from bayeskernels.evidence.estimators.smc import SequentialMonteCarlo
 from bayeskernels.evidence.estimators.version_space import Orthant
 from bayeskernels.evidence.result import Evidence
+from bayeskernels.specification.base import specification_or_none
 
-__all__ = ["METHODS", "EvidenceMethod", "method_named"]
+__all__ = ["METHODS", "EvidenceMethod", "method_named", "refusal_of"]
 
 
 @runtime_checkable
@@ -72,6 +73,13 @@ METHODS: tuple[EvidenceMethod, ...] = (
     LaplaceEvidence(),
     EPEvidence(),
 )
+
+
+def refusal_of(method, model, idata):
+    """Why a method does not fit a model, by its specification or by the method itself; or None."""
+    specification = specification_or_none(model)
+    known = None if specification is None else specification.evidence_refusal(method.name)
+    return known or method.refusal(model, idata)
 
 
 def method_named(name):

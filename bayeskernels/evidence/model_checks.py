@@ -5,11 +5,7 @@ import numpy as np
 from bayeskernels.distributions import HingeLabelRV
 from bayeskernels.evidence.data_digest import observed_values
 from bayeskernels.graphs.prior_mass import is_known_density
-from bayeskernels.specification.base import (
-    GroupedKernelSpecification,
-    mark_of,
-    specification_or_none,
-)
+from bayeskernels.specification.base import mark_of, specification_or_none
 from bayeskernels.specification.draws import posterior_draws
 
 __all__ = [
@@ -31,13 +27,6 @@ def continuous_refusal(model):
             f"{'is' if len(discrete) == 1 else 'are'} discrete. Sum over what is discrete in the "
             "model. Sparse generalized kernel models have 'power-tempering' if they are of two "
             "classes with the probit link and a fixed kernel; the others have no method yet."
-        )
-    specification = specification_or_none(model)
-    if isinstance(specification, GroupedKernelSpecification) and specification.by_class:
-        return (
-            "Offsets and coefficients of the classes sum to zero, so that the posterior has no "
-            "density in as many dimensions as the model has unknowns. There is no method for it "
-            "yet; two classes have 'bridge'."
         )
     if not model.free_RVs:
         return "The model has no unknowns. Use 'exact'."

@@ -10,7 +10,7 @@ whose noise has the variance :math:`\lambda`.
 
 import xarray as xr
 
-from bayeskernels.gp.posteriors import each_posterior
+from bayeskernels.specification.posterior_process import each_posterior
 from bayeskernels.specification.process import process_of
 
 __all__ = ["dual_coefficients"]
@@ -47,12 +47,12 @@ def dual_coefficients(model, idata=None, *, progressbar=True):
     >>> bool(np.isclose(mean, bk.predict(model, None, [[0.3]])["mean"].values[0]))
     True
     """
-    if process_of(model).approximation is not None:
+    specification = process_of(model)
+    if specification.approximation is not None:
         raise ValueError(
             "Dual coefficients belong to the exact process; this model has an approximation "
-            f"({process_of(model).approximation}), expanded in its own points."
+            f"({specification.approximation}), expanded in its own points."
         )
-    coefficients = [
-        process.posterior.dual for process in each_posterior(model, idata, progressbar=progressbar)
-    ]
+    processes = each_posterior(specification, idata, progressbar=progressbar)
+    coefficients = [process.posterior.dual for process in processes]
     return xr.DataArray(coefficients, dims=("sample", "obs"), name="dual")

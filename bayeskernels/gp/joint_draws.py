@@ -7,9 +7,9 @@ model, so that it would draw targets of the prior, however well the hyperparamet
 import numpy as np
 import xarray as xr
 
-from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.inputs import as_count, as_new_inputs
 from bayeskernels.specification.draws import read_draws
+from bayeskernels.specification.posterior_process import each_posterior
 from bayeskernels.specification.process import process_of
 
 __all__ = ["posterior_predictive"]
@@ -85,7 +85,8 @@ def posterior_predictive(
     posterior, used = _hyperparameters(model, idata, draws)
     rng = np.random.default_rng(random_seed)
     counts = np.bincount(used)
-    processes = each_posterior(model, idata, which=np.flatnonzero(counts), progressbar=progressbar)
+    which = np.flatnonzero(counts)
+    processes = each_posterior(specification, idata, which=which, progressbar=progressbar)
     functions, noises = [], []
     for process, count in zip(processes, counts[counts > 0], strict=True):
         functions.append(process.draw(points, count, rng))

@@ -12,15 +12,8 @@ take the place of the likelihoods of independent targets in importance sampling 
 Vehtari, 2021).
 """
 
-import numpy as np
-import xarray as xr
-from arviz_stats import loo as importance_sampling_loo
-from arviz_stats.utils import ELPDDataLOO
-from scipy.linalg import lapack
-from scipy.stats import norm
-
-from bayeskernels.gp.posteriors import each_posterior
-from bayeskernels.specification.draws import read_draws
+from bayeskernels.diagnostics.leave_one_out import held_out_likelihood
+from bayeskernels.diagnostics.leave_one_out import loo as any_loo
 from bayeskernels.specification.process import process_of
 
 __all__ = ["loo", "pointwise_log_likelihood"]
@@ -46,35 +39,8 @@ def pointwise_log_likelihood(model, idata=None, *, progressbar=True):
         With the groups ``posterior``, where there are draws, and ``log_likelihood``: ``y``, dims
         (chain, draw, obs). ``az.loo`` and ``az.compare`` take it where there are draws.
     """
-    specification = process_of(model)
-    if specification.approximation is not None:
-        raise ValueError(
-            "Leave-one-out densities are those of the exact process; this model has an "
-            f"approximation ({specification.approximation}), in which a target is tied to the "
-            "others by the inducing points only. Use bk.gp.log_predictive_density on points that "
-            "were held out, or bk.gp.log_evidence."
-        )
-    values = []
-    for process in each_posterior(model, idata, progressbar=progressbar):
-        inverse = lapack.dpotri(process.posterior.factor, lower=1)[0]
-        precision = np.diagonal(inverse)
-        # The residual t_i - mean is a_i / precision.
-        values.append(
-            norm.logpdf(process.posterior.dual / precision, scale=1.0 / np.sqrt(precision))
-        )
-    tree = read_draws(model, idata)
-    groups = {}
-    coords = {"chain": [0], "draw": np.arange(len(values))}
-    if tree is not None and model.free_RVs:
-        groups["posterior"] = tree["posterior"].to_dataset()
-        coords = {dim: groups["posterior"][dim] for dim in ("chain", "draw")}
-    n = len(specification.y)
-    values = np.reshape(values, (len(coords["chain"]), -1, n))
-    groups["log_likelihood"] = xr.Dataset(
-        {f"{specification.prefix}y": (("chain", "draw", "obs"), values)},
-        coords={**coords, "obs": np.arange(n)},
-    )
-    return xr.DataTree.from_dict(groups)
+    process_of(model)
+    return held_out_likelihood(model, idata, progressbar=progressbar)
 
 
 def loo(model, idata=None, *, progressbar=True):
@@ -111,20 +77,5 @@ def loo(model, idata=None, *, progressbar=True):
     >>> bool(elpds[0].elpd < elpds[1].elpd)
     True
     """
-    tree = pointwise_log_likelihood(model, idata, progressbar=progressbar)
-    [values] = tree["log_likelihood"].data_vars.values()
-    if values.sizes["chain"] * values.sizes["draw"] > 1:
-        return importance_sampling_loo(tree)
-    by_point = values.isel(chain=0, draw=0, drop=True)
-    n = by_point.sizes["obs"]
-    return ELPDDataLOO(
-        elpd=float(by_point.sum()),
-        se=float(np.sqrt(n * by_point.var())),
-        p=0.0,
-        n_samples=1,
-        n_data_points=n,
-        scale="log",
-        warning=False,
-        good_k=None,
-        elpd_i=by_point,
-    )
+    process_of(model)
+    return any_loo(model, idata, progressbar=progressbar)

@@ -1,49 +1,14 @@
-"""Prediction of a Gaussian process, averaged over the draws of its hyperparameters."""
+"""Predictive density of a Gaussian process, averaged over the draws of its hyperparameters."""
 
 import numpy as np
-import xarray as xr
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.inputs import as_new_inputs, as_targets
+from bayeskernels.specification.posterior_process import each_posterior
 from bayeskernels.specification.process import process_of
 
-__all__ = ["log_predictive_density", "predict_process"]
-
-
-def predict_process(model, idata, X_new, *, progressbar=True):
-    """Mean and standard deviations at new points, by the law of total variance over draws.
-
-    Parameters
-    ----------
-    model : pm.Model
-    idata : DataTree, EvidenceMaximum or None
-    X_new : array of shape (n_new, p)
-    progressbar : bool
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`bayeskernels.predict`.
-    """
-    n_draws, total, noise = 0, 0.0, 0.0
-    mean, scatter = np.zeros(len(X_new)), np.zeros(len(X_new))
-    for process in each_posterior(model, idata, progressbar=progressbar):
-        n_draws += 1
-        m, variance = process(X_new)
-        total = total + variance
-        noise += process.noise**2
-        # Welford's update: the variance of the means without a difference of large numbers.
-        step = m - mean
-        mean += step / n_draws
-        scatter += step * (m - mean)
-    latent = (total + scatter) / n_draws
-    variables = {"mean": ("obs_new", mean)}
-    if not np.isnan(latent).any():
-        variables["sd"] = ("obs_new", np.sqrt(latent + noise / n_draws))
-        variables["latent_sd"] = ("obs_new", np.sqrt(latent))
-    return xr.Dataset(variables, coords={"obs_new": np.arange(len(X_new))})
+__all__ = ["log_predictive_density"]
 
 
 def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
@@ -87,7 +52,7 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
     X_new = as_new_inputs(X_new, specification.X.shape[1])
     y_new = as_targets(y_new, len(X_new), name="y_new", inputs="X_new")
     terms = []
-    for process in each_posterior(model, idata, progressbar=progressbar):
+    for process in each_posterior(specification, idata, progressbar=progressbar):
         mean, variance = process(X_new)
         terms.append(norm.logpdf(y_new, mean, np.sqrt(variance + process.noise**2)))
     return logsumexp(terms, axis=0) - np.log(len(terms))

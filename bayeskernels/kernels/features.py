@@ -17,7 +17,14 @@ from bayeskernels.inputs import as_new_inputs
 from bayeskernels.kernels.beyond_span import rest_variances
 from bayeskernels.kernels.gram import factor_gram, pivoted_cholesky
 
-__all__ = ["FeatureMap", "FixedInputs", "KernelExpansion", "KernelInputs"]
+__all__ = [
+    "FeatureMap",
+    "FixedInputs",
+    "KernelExpansion",
+    "KernelInputs",
+    "SideBySide",
+    "WithOffset",
+]
 
 
 class FeatureMap:
@@ -67,6 +74,11 @@ class FeatureMap:
         """Number of coordinates."""
         return self.factor.rank
 
+    @property
+    def at_training(self):
+        """Coordinates of the training inputs, shape (m, rank)."""
+        return self.factor.features
+
     def __call__(self, X):
         """Coordinates of the rows of X, shape (len(X), rank)."""
         return self.factor.map(self.kernel(X, self.support_inputs))
@@ -84,29 +96,56 @@ class KernelExpansion:
     kernel : Kernel
     support : array of shape (s, p)
         The points; for a precomputed kernel their numbers.
-    offset : bool
-        Whether a constant is the last coordinate.
     """
 
-    def __init__(self, kernel, support, *, offset=False):
+    def __init__(self, kernel, support):
         self.kernel = kernel
         self.support = support
-        self.offset = offset
 
     def __call__(self, X):
-        """Coordinates of the rows of X, (len(X), s) or (len(X), s + 1), as precise as the support.
-
-        Without any support points there is only the offset.
-        """
+        """Coordinates of the rows of X, (len(X), s), as precise as the support."""
         if len(self.support) == 0:
-            values = np.empty((len(X), 0))
-        else:
-            values = self.kernel(np.asarray(X, dtype=self._dtype), self.support)
-        return np.column_stack([values, np.ones(len(X))]) if self.offset else values
+            return np.empty((len(X), 0))
+        return self.kernel(np.asarray(X, dtype=self._dtype), self.support)
 
     @property
     def _dtype(self):
         return np.float32 if self.support.dtype == np.float32 else np.float64
+
+
+class SideBySide:
+    """Coordinates of several kernel expansions, and a constant as the last one."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __call__(self, X):
+        """Coordinates of the rows of X."""
+        return _append_ones(np.column_stack([part(X) for part in self.parts]))
+
+
+class WithOffset:
+    """Coordinates of a feature map, and a constant as the last one."""
+
+    def __init__(self, feature_map):
+        self.feature_map = feature_map
+
+    def __call__(self, X):
+        """Coordinates of the rows of X."""
+        return _append_ones(self.feature_map(X))
+
+    @property
+    def at_training(self):
+        """Coordinates of the training inputs."""
+        return _append_ones(self.feature_map.at_training)
+
+    def rest(self, features, diagonal):
+        """Variances that coordinates leave of k(x, x)."""
+        return self.feature_map.rest(features[:, :-1], diagonal)
+
+
+def _append_ones(features):
+    return np.column_stack([features, np.ones(len(features))])
 
 
 def _low_rank_factor(kernel, X, rank, softness):

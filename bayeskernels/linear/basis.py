@@ -39,6 +39,16 @@ class Basis:
         self.kernel = CallableKernel(lambda X, Z: self(X) @ self(Z).T)
         self.factor = SimpleNamespace(features=np.ascontiguousarray(self(X)))
 
+    @property
+    def rank(self):
+        """Number M of features."""
+        return len(self.names)
+
+    @property
+    def at_training(self):
+        """Features of the training inputs, shape (n, M)."""
+        return self.factor.features
+
     def __call__(self, X):
         """Features of the rows of X."""
         features = np.asarray(self.function(X), dtype=np.float64)

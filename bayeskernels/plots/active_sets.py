@@ -184,10 +184,9 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
     >>> ax = bk.plots.active_sets.inclusion_map(model, idata)
     """
     specification = specification_of(model)
-    if not hasattr(specification, "max_active"):
-        raise TypeError(
-            "inclusion_map is for generalized kernel models, which have an active set; this is a "
-            f"{specification.kind}."
+    if specification.indicators is None:
+        raise specification.refusal(
+            "inclusion_map", "generalized kernel models, which have an active set"
         )
     X = specification.X
     if specification.kernel.is_precomputed or X.shape[1] != 2:
@@ -199,7 +198,9 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
             "bk.plots.active_sets.inclusion."
         )
     idata = read_draws(model, idata)
-    estimates = active_sets.inclusion(idata, var_name=f"{specification.prefix}gamma")
+    estimates = active_sets.inclusion(
+        idata, var_name=f"{specification.prefix}{specification.indicators}"
+    )
     probability = estimates["probability"].values
     if len(probability) != len(X):
         raise ValueError(

@@ -9,22 +9,7 @@ from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_t
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
 
-__all__ = ["PlaneGrid", "classifier_of", "plane_grid", "scatter_classes", "thin"]
-
-
-def classifier_of(model, plot, n_classes=None):
-    """Specification of a classifier, for a plot of that name; regressions are refused.
-
-    Parameters
-    ----------
-    model : pm.Model
-    plot : str
-    n_classes : int, optional
-        How many classes there must be; any number by default.
-    """
-    specification = specification_of(model)
-    specification.require_classes(plot, n_classes)
-    return specification
+__all__ = ["PlaneGrid", "plane_grid", "scatter_classes", "thin"]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskernels.diagnostics.batch_means import batch_means
-from bayeskernels.prediction.outputs import BLOCK_BYTES, drawn_classifiers
 from bayeskernels.prediction.predict import column_names, new_inputs
-from bayeskernels.specification.base import ClassifierSpecification, specification_of
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.directions import DirectionSpecification
 from bayeskernels.specification.draws import read_draws
+from bayeskernels.specification.outputs import BLOCK_BYTES
 
 __all__ = ["BayesPoint", "bayes_point"]
 
@@ -34,7 +35,7 @@ class BayesPoint:
 
     w: np.ndarray
     mcse: np.ndarray
-    _specification: ClassifierSpecification
+    _specification: DirectionSpecification
     _feature_map: object
     _columns: tuple[str, ...] | None = None
 
@@ -80,11 +81,10 @@ def bayes_point(model, posterior):
     [-1, 1]
     """
     specification = specification_of(model)
-    if not isinstance(specification, ClassifierSpecification):
-        raise TypeError(
-            f"A Bayes point is a mean direction; this is a {specification.kind}. Use "
-            "bayeskernels.predict(...).latent, the mean output."
-        )
+    specification.require_directions(
+        "bayes_point",
+        remedy="There is no mean direction: use bayeskernels.predict(...).latent, the mean output.",
+    )
     if hasattr(posterior, "bayes_point"):
         w, feature_map = posterior.bayes_point, specification.feature_map
         error = np.full_like(w, np.nan)
@@ -95,7 +95,7 @@ def bayes_point(model, posterior):
             )
     else:
         posterior = read_draws(model, posterior)
-        chains, feature_map = drawn_classifiers(specification, posterior)
+        chains, feature_map = specification.drawn_functions(posterior)
         w, error = _mean_and_error(chains, posterior)
     if feature_map is None:
         raise TypeError(

@@ -7,7 +7,6 @@ the posterior this is, for every training point, the probability that its label 
 import numpy as np
 import xarray as xr
 
-from bayeskernels.prediction.outputs import output_blocks
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
 
@@ -47,12 +46,12 @@ def flip_probability(model, idata, *, progressbar=True):
     True
     """
     specification = specification_of(model)
-    specification.require_two_classes("flip_probability")
+    specification.require_directions("flip_probability", n_classes=2)
     specification.require_paired_data()
     idata = read_draws(model, idata)
     codes = specification.codes
     share = np.empty(len(codes))
-    for part, outputs in output_blocks(specification, idata, progressbar=progressbar):
+    for part, outputs, _ in specification.output_blocks(idata, progressbar=progressbar):
         sign = np.where(codes[part] == 1, 1.0, -1.0)[:, None]
         contradicted = np.count_nonzero(outputs * sign < 0, axis=1)
         undecided = np.count_nonzero(outputs == 0, axis=1)

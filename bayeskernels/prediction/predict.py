@@ -15,38 +15,12 @@ largest mean output wins, a draw votes for the class with its largest output.
 """
 
 import numpy as np
-import xarray as xr
-from scipy.special import expit, ndtr
-from scipy.stats import entropy
 
-from bayeskernels.distributions.class_probability import class_probabilities
-from bayeskernels.gp.prediction import predict_process
-from bayeskernels.inputs import as_new_inputs, as_targets
-from bayeskernels.kernels.beyond_span import (
-    hinge_probabilities,
-    largest_probabilities,
-    largest_shares,
-    tally,
-)
-from bayeskernels.prediction.outputs import (
-    flip_rates,
-    noise_deviations,
-    outputs_with_rest,
-    process_precisions,
-)
-from bayeskernels.prediction.regression import predict_targets
-from bayeskernels.specification.base import (
-    GeneralizedKernelSpecification,
-    GroupedKernelSpecification,
-    LatentClassifierSpecification,
-    LogisticSpecification,
-    specification_of,
-)
+from bayeskernels.inputs import as_new_inputs
+from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
-from bayeskernels.specification.process import GaussianProcessSpecification
-from bayeskernels.specification.regression import RegressionSpecification
 
-__all__ = ["binary_entropy", "column_names", "new_inputs", "predict"]
+__all__ = ["column_names", "new_inputs", "predict"]
 
 
 def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progressbar=True):
@@ -128,206 +102,10 @@ def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progre
         raise TypeError(f"beyond_span must be True or False, got {beyond_span!r}.")
     specification = specification_of(model)
     idata = read_draws(model, idata)
-    if isinstance(specification, RegressionSpecification):
-        if specification.X is not None:
-            X_new = new_inputs(X_new, specification, column_names(model))
-        elif X_new is not None:
-            raise ValueError(
-                f"A {specification.kind} has no inputs: leave X_new out. The prediction is that of "
-                "the next observation."
-            )
-        return predict_targets(specification, idata, X_new)
     X_new = new_inputs(X_new, specification, column_names(model))
-    if isinstance(specification, GaussianProcessSpecification):
-        return predict_process(model, idata, X_new, progressbar=progressbar)
-    n = len(X_new)
-    diagonal = _diagonal(specification.kernel, X_new, diagonal)
-    blocks = outputs_with_rest(
-        specification, idata, X_new, diagonal=diagonal, progressbar=progressbar
+    return specification.predictive(
+        idata, X_new, beyond_span=beyond_span, diagonal=diagonal, progressbar=progressbar
     )
-    if not beyond_span and not getattr(specification, "is_fitc", False):
-        blocks = ((part, outputs, None) for part, outputs, _ in blocks)
-    blocks = _Watched(blocks)
-    if isinstance(specification, GeneralizedKernelSpecification):
-        if specification.link == "identity":
-            variables = _regression_prediction(blocks, n, noise_deviations(specification, idata))
-            return xr.Dataset(variables, coords={"obs_new": np.arange(n)})
-        link = _probit if specification.link == "probit" else _logistic
-        variables = _link_prediction(blocks, n, specification.class_names, link)
-    elif isinstance(specification, GroupedKernelSpecification):
-        predict_link = _class_prediction if specification.by_class else _link_prediction
-        variables = predict_link(blocks, n, specification.class_names, _probit)
-    elif isinstance(specification, LogisticSpecification):
-        variables = _link_prediction(blocks, n, specification.class_names, _logistic)
-    elif isinstance(specification, LatentClassifierSpecification):
-        link = _process_link(specification, idata)
-        variables = _link_prediction(blocks, n, specification.class_names, link)
-    elif specification.n_classes == 2:
-        rates = flip_rates(specification, idata)
-        variables = _two_class_prediction(blocks, n, rates, specification)
-    else:
-        variables = _one_vs_rest_prediction(blocks, n, specification)
-    winning = np.abs(variables["latent"][1])
-    winning = winning if winning.ndim == 1 else variables["latent"][1].max(axis=1)
-    variables["margin"] = ("obs_new", winning / _lengths(diagonal))
-    return xr.Dataset(
-        variables,
-        coords={"obs_new": np.arange(n), "class": specification.class_names},
-        attrs={"beyond_span": int(blocks.have_rest)},
-    )
-
-
-class _Watched:
-    """Blocks of outputs, of which it is noted whether any of them has a rest."""
-
-    def __init__(self, blocks):
-        self._blocks = blocks
-        self.have_rest = False
-
-    def __iter__(self):
-        for part, outputs, rest in self._blocks:
-            self.have_rest |= rest is not None
-            yield part, outputs, rest
-
-
-def _two_class_prediction(blocks, n, rates, specification):
-    q_negative, q_positive = rates
-    votes, shares, gains, latent = (np.empty(n) for _ in range(4))
-    # P(label 1) is q- where f < 0 and 1 - q+ where f > 0: q- plus the gain of a positive f.
-    gain = np.asarray(1.0 - q_positive - q_negative)
-    for part, outputs, rest in blocks:
-        weights = np.broadcast_to(gain, outputs.shape[1:])
-        found = tally(outputs, weights, rest, specification.rank)
-        votes[part], shares[part], gains[part], latent[part] = found
-    positive = np.mean(q_negative) + gains
-    # Where both signs are equally probable, the mean output decides.
-    wins = (shares > 0.5) | ((shares == 0.5) & (latent > 0.0))
-    return {
-        "label": ("obs_new", specification.class_names[wins.astype(int)]),
-        "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
-        "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
-        "latent": ("obs_new", latent),
-        "entropy": ("obs_new", binary_entropy(votes)),
-    }
-
-
-def _process_link(specification, idata):
-    """Link of a latent process: probabilities of the positive class, and the variance beyond."""
-
-    def link(outputs, rest):
-        variance = 0.0 if rest is None else rest / process_precisions(specification, idata)
-        if specification.link == "hinge":
-            return hinge_probabilities(outputs, variance), variance
-        # A probit link of a normal function is one of its mean, on a longer scale.
-        return ndtr(outputs / np.sqrt(1.0 + variance)), variance
-
-    return link
-
-
-def _probit(outputs, rest):
-    return ndtr(outputs), 0.0
-
-
-def _logistic(outputs, rest):
-    return expit(outputs), 0.0
-
-
-def _link_prediction(blocks, n, class_names, link):
-    """Average over draws of the probability of each class (GKM, section 3.3)."""
-    votes, positive, latent, spread = (np.empty(n) for _ in range(4))
-    for part, outputs, rest in blocks:
-        probability, variance = link(outputs, rest)
-        votes[part] = np.heaviside(outputs, 0.5).mean(axis=1)
-        positive[part] = probability.mean(axis=1)
-        latent[part] = outputs.mean(axis=1)
-        beyond = np.broadcast_to(variance, outputs.shape).mean(axis=1)
-        spread[part] = np.sqrt(outputs.var(axis=1) + beyond)
-    return {
-        "label": ("obs_new", class_names[(positive > 0.5).astype(int)]),
-        "probability": (("obs_new", "class"), np.stack([1 - positive, positive], axis=1)),
-        "vote": (("obs_new", "class"), np.stack([1 - votes, votes], axis=1)),
-        "latent": ("obs_new", latent),
-        "latent_sd": ("obs_new", spread),
-        "entropy": ("obs_new", binary_entropy(votes)),
-    }
-
-
-def _class_prediction(blocks, n, class_names, link=None):
-    """Average over draws of the probability of each class to be the largest (GKM, section 6.2)."""
-    votes, probability, latent, spread = (np.empty((n, len(class_names))) for _ in range(4))
-    for part, outputs, _ in blocks:
-        latent[part] = outputs.mean(axis=1)
-        spread[part] = outputs.std(axis=1)
-        probability[part] = class_probabilities(outputs)
-        votes[part] = largest_shares(outputs)
-    by_class = ("obs_new", "class")
-    return {
-        "label": ("obs_new", class_names[probability.argmax(axis=1)]),
-        "probability": (by_class, probability),
-        "vote": (by_class, votes),
-        "latent": (by_class, latent),
-        "latent_sd": (by_class, spread),
-        "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
-    }
-
-
-def _regression_prediction(blocks, n, noise):
-    """Mean and standard deviation of a new target, and that of the function alone."""
-    mean, spread = np.empty(n), np.empty(n)
-    for part, outputs, _ in blocks:
-        mean[part] = outputs.mean(axis=1)
-        spread[part] = outputs.std(axis=1)
-    return {
-        "mean": ("obs_new", mean),
-        "sd": ("obs_new", np.sqrt(spread**2 + np.mean(np.square(noise)))),
-        "latent_sd": ("obs_new", spread),
-    }
-
-
-def _one_vs_rest_prediction(blocks, n, specification):
-    class_names = specification.class_names
-    votes, probability, latent = (np.empty((n, len(class_names))) for _ in range(3))
-    for part, outputs, rest in blocks:
-        latent[part] = outputs.mean(axis=1)
-        votes[part] = largest_shares(outputs)
-        # The version space knows no label noise: a class is as probable as its function is largest.
-        probability[part] = largest_probabilities(outputs, rest, specification.rank)
-    by_class = ("obs_new", "class")
-    return {
-        "label": ("obs_new", class_names[latent.argmax(axis=1)]),
-        "probability": (by_class, probability),
-        "vote": (by_class, votes),
-        "latent": (by_class, latent),
-        "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
-    }
-
-
-def _diagonal(kernel, X, given):
-    """Kernel values of points with themselves; None where they cannot be known."""
-    if not kernel.is_precomputed:
-        if given is not None:
-            raise ValueError(
-                "diagonal is for a precomputed kernel; this one knows its values at all points. "
-                "Leave it out."
-            )
-        return None if kernel.is_random else kernel.diagonal(X)
-    if given is None:
-        return None
-    values = as_targets(given, len(X), name="diagonal", inputs="X_new") + kernel.bias
-    if (values < 0.0).any():
-        raise ValueError(
-            "diagonal has negative entries: kernel values of points with themselves are squares of "
-            "lengths."
-        )
-    return values
-
-
-def _lengths(diagonal):
-    """Lengths of points in feature space, one where they cannot be known."""
-    if diagonal is None:
-        return 1.0
-    lengths = np.sqrt(np.maximum(diagonal, 0.0))
-    return np.where(lengths > 0.0, lengths, 1.0)
 
 
 def column_names(model):
@@ -339,7 +117,17 @@ def column_names(model):
 
 
 def new_inputs(X_new, specification, columns):
-    """New inputs; a DataFrame must have the columns of training in the same order."""
+    """New inputs; a DataFrame must have the columns of training in the same order.
+
+    None where the model has no inputs.
+    """
+    if specification.training is None:
+        if X_new is not None:
+            raise ValueError(
+                f"A {specification.kind} has no inputs: leave X_new out. The prediction is that of "
+                "the next observation."
+            )
+        return None
     values = as_new_inputs(X_new, specification.X.shape[1])
     if columns is not None and hasattr(X_new, "columns"):
         given = tuple(str(c) for c in X_new.columns)
@@ -350,17 +138,3 @@ def new_inputs(X_new, specification, columns):
                 f"{list(columns)}. {remedy} them."
             )
     return values
-
-
-def binary_entropy(p):
-    """Entropy of a coin that shows heads with probability p, in bits.
-
-    Examples
-    --------
-    >>> binary_entropy([0.5, 1.0]).tolist()
-    [1.0, 0.0]
-    """
-    p = np.clip(np.asarray(p, dtype=float), 0.0, 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.stack([p * np.log2(p), (1 - p) * np.log2(1 - p)])
-    return np.abs(np.nansum(terms, axis=0))

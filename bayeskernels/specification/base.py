@@ -1,22 +1,17 @@
-"""What the tools need to know of a model beyond its PyMC graph.
+"""What every model answers to the tools, and what models of labels or of targets add to it.
 
-A builder attaches a :class:`ModelSpecification` to the ``pm.Model`` it returns; prediction,
-plots and diagnostics read it from there, so that people pass around nothing but the model.
+A builder attaches a specification to the ``pm.Model`` it returns, so that people pass around
+nothing but the model. Prediction, diagnostics, evidence and plots ask it; none of them looks at its
+type. What is asked of a model that cannot answer is refused by one sentence,
+:meth:`ModelSpecification.refusal`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
-import pytensor.tensor as pt
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.math import Dot
+import xarray as xr
 
 from bayeskernels.inputs import Classes
-from bayeskernels.kernels.argument import Kernel
-from bayeskernels.kernels.family import KernelFamily
-from bayeskernels.kernels.features import FeatureMap
 from bayeskernels.specification.bound import (
     MARK,
     BoundSpecification,
@@ -26,20 +21,21 @@ from bayeskernels.specification.bound import (
     specification_of,
     specification_or_none,
 )
+from bayeskernels.specification.draws import posterior_draws
+from bayeskernels.specification.predictive import (
+    kernel_diagonal,
+    largest_prediction,
+    lengths,
+    link_prediction,
+)
 
 __all__ = [
     "MARK",
-    "ClassifierSpecification",
-    "GeneralizedKernelSpecification",
-    "GroupedKernelSpecification",
-    "LatentClassifierSpecification",
-    "LogisticSpecification",
+    "LabelSpecification",
     "ModelSpecification",
-    "SmoothSpecification",
     "TargetSpecification",
     "attach_specification",
     "mark_of",
-    "no_classes",
     "refuse_second_specification",
     "specification_of",
     "specification_or_none",
@@ -48,31 +44,186 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpecification(BoundSpecification):
-    """What all classifiers have, and regressions of the same family of models.
+    """What tools may ask of any model.
+
+    A model has to answer :meth:`output_blocks` and :meth:`predictive`. The other answers are those
+    of a model about which there is nothing more to say.
+    """
+
+    #: Number of classes; 0 where observations are no labels.
+    n_classes = 0
+
+    #: Whether a draw is a direction, whose sign at a point labels contradict at a flip rate only.
+    has_directions = False
+
+    #: Whether it is a Gaussian process that was integrated out of the model.
+    is_process = False
+
+    #: Whether observations are independent given the unknowns that are drawn.
+    has_independent_observations = False
+
+    #: Name of the indicators of active points, where a model has such.
+    indicators = None
+
+    #: Dims of variables whose single entries mean nothing to anybody.
+    unwatched_dims = frozenset({"basis", "support", "obs", "unit"})
+
+    #: Names of the methods of estimating the evidence that are made for this kind of model.
+    evidence_methods = ()
+
+    def output_blocks(self, idata, X=None, *, diagonal=None, progressbar=True):
+        """Go through points in blocks, with what the draws say of them and what they leave open.
+
+        Parameters
+        ----------
+        idata : DataTree
+            As :func:`bayeskernels.specification.draws.read_draws` returns it.
+        X : array of shape (n, p), optional
+            Points; those that the model has as data by default.
+        diagonal : array of shape (n,), optional
+            Kernel values of the points with themselves, where the kernel is fixed.
+        progressbar : bool
+            Whether to show progress where every draw has to be evaluated by itself.
+
+        Yields
+        ------
+        slice
+            Which points.
+        array of shape (n_points, n_draws) or (n_points, n_draws, n_classes)
+            Their outputs, chains one after the other; by class where there are more than two. In
+            a regression the function of each draw, or its mean where it is integrated out.
+        array of shape (n_points, 1) or (n_points, n_draws), or None
+            Variance of the function besides, before it is divided by a precision. None where it is
+            not known, or the model has none.
+        """
+        raise NotImplementedError
+
+    def predictive(self, idata, X_new, *, beyond_span=True, diagonal=None, progressbar=True):
+        """Predictive distribution of new observations, as :func:`bayeskernels.predict` returns it.
+
+        Parameters
+        ----------
+        idata : DataTree or None
+            As :func:`bayeskernels.specification.draws.read_draws` returns it.
+        X_new : array of shape (n, p) or None
+        beyond_span, diagonal, progressbar
+            See :func:`bayeskernels.predict`.
+        """
+        raise NotImplementedError
+
+    def watched(self, idata, *, progressbar=True):
+        """Numbers to watch beside outputs and unknowns: arrays with the dims chain and draw."""
+        if self.indicators is None or f"{self.prefix}{self.indicators}" not in idata["posterior"]:
+            return {}
+        indicators = idata["posterior"][f"{self.prefix}{self.indicators}"]
+        return {"active": indicators.sum("obs").astype(float)}
+
+    def held_out_densities(self, idata, *, progressbar=True):
+        """Densities of single observations, with which a draw is weighted to leave one out.
+
+        Yields
+        ------
+        slice
+            Which observations.
+        array of shape (n_points, n_draws)
+            Log densities, given the draw (and all other observations, where a draw leaves them
+            dependent).
+        """
+        remedy = "pm.compute_log_likelihood and az.loo work on it as they are."
+        raise self.refusal(
+            "loo",
+            "classifiers under label noise and Gaussian processes",
+            remedy if self.has_independent_observations else "",
+        )
+
+    def evidence_refusal(self, method):
+        """Why a method of estimating the evidence is not for this model, as sentences; or None.
+
+        Methods read the graph of a model. This is for what the graph does not show.
+        """
+        return None
+
+    def draws_of(self, idata, name):
+        """Values of a variable with the draws as the first axis; one where it is fixed."""
+        value = self.fixed(name)
+        if value is not None:
+            return np.asarray(value, dtype=np.float64)[None]
+        values = posterior_draws(idata, f"{self.prefix}{name}")
+        return values.reshape(-1, *values.shape[2:])
+
+    def refusal(self, what, wanted, remedy=""):
+        """The error of a tool that does not fit the model.
+
+        Parameters
+        ----------
+        what : str
+            Name of the tool.
+        wanted : str
+            Which models it is for, in the plural.
+        remedy : str
+            What to do instead, as a sentence.
+        """
+        found = f"{self.kind}, which is a regression"
+        if self.n_classes > 0:
+            found = f"{self.kind} of {'two' if self.n_classes == 2 else self.n_classes} classes"
+        return TypeError(f"{what} is for {wanted}; this is a {found}. {remedy}".rstrip())
+
+    def require_classes(self, what, n_classes=None, remedy=None):
+        """Refuse a regression, or another number of classes, for a tool that is called ``what``."""
+        if self.n_classes == 0:
+            raise self.refusal(
+                what,
+                "classifiers",
+                "bk.predict gives the mean and the standard deviation of new targets, "
+                "bk.plots.regression_band shows them.",
+            )
+        if n_classes is not None and self.n_classes != n_classes:
+            raise self.refusal(
+                what,
+                f"classifiers of {'two' if n_classes == 2 else n_classes} classes",
+                remedy or "Build a model of one class against the rest: y == class_name.",
+            )
+
+    def require_directions(self, what, n_classes=None, remedy=""):
+        """Refuse what is no classifier under label noise, for a tool that is called ``what``."""
+        self.require_classes(what, n_classes)
+        if not self.has_directions:
+            raise self.refusal(what, "classifiers under label noise", remedy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSpecification(ModelSpecification):
+    """What classifiers answer.
+
+    Of two classes the probability of the second is a function of one output, of more classes that
+    with the largest output wins.
 
     Attributes
     ----------
     class_names : array of shape (n_classes,)
-        Labels; of two, the second is the positive class.
+        Labels; of two, the second is the positive class. Empty where a model of the same family is
+        a regression.
     """
 
     class_names: np.ndarray
+
+    has_independent_observations = True
+
+    #: Whether a draw may contradict labels.
+    makes_errors = True
+
+    #: Whether the part of the function beyond the span belongs to the likelihood.
+    needs_rest = False
 
     @property
     def n_classes(self):
         """Number of classes."""
         return len(self.class_names)
 
-    def require_classes(self, what, n_classes=None):
-        """Refuse a regression, or another number of classes, for a tool that is called ``what``."""
-        if self.n_classes == 0:
-            raise no_classes(what, self.kind)
-        if n_classes is not None and self.n_classes != n_classes:
-            raise TypeError(
-                f"{what} is for {'two' if n_classes == 2 else n_classes} classes; this {self.kind} "
-                f"has {self.n_classes}. Build a model of one class against the rest: "
-                "y == class_name."
-            )
+    @property
+    def has_output_by_class(self):
+        """Whether every class has an output of its own."""
+        return self.n_classes > 2
 
     @property
     def codes(self):
@@ -99,207 +250,76 @@ class ModelSpecification(BoundSpecification):
         """Labels by direction, see :attr:`bayeskernels.inputs.Classes.is_positive`."""
         return Classes(self.codes, self.class_names).is_positive
 
+    def class_probability(self, idata, outputs, rest):
+        """Probability of the second class by draw, and the variance of the function besides.
 
-class _WithGraphs:
-    """Graphs of the model's variables, for kernels that differ from draw to draw."""
-
-    @property
-    def outputs(self):
-        """Outputs f, where they have no independent rest: what the labels depend on."""
-        return self.without_observed(self.model[f"{self.prefix}y"].owner.inputs[2])
-
-    @property
-    def features(self):
-        """Coordinates of the inputs, (n, r): the matrix that is multiplied by the direction."""
-        products = (v for v in ancestors([self.outputs]) if v.owner is not None)
-        return next(v for v in products if isinstance(v.owner.op, Dot)).owner.inputs[0]
-
-    @property
-    def rest(self):
-        """Variances k(x, x) - |phi(x)|^2 beyond the span; None where the kernel is fixed.
-
-        See :mod:`bayeskernels.kernels.beyond_span`.
+        Parameters
+        ----------
+        idata : DataTree
+        outputs, rest
+            See :meth:`output_blocks`.
         """
-        if self.feature_map is not None or isinstance(self.model, Mapping):
-            return None
-        diagonal = self.kernel.covariance(self.model[f"{self.prefix}X"], diag=True)
-        return pt.maximum(diagonal - pt.sum(pt.sqr(self.features), axis=1), 0.0)
+        raise NotImplementedError
 
+    def summary(self, idata, blocks, n):
+        """Variables of the prediction at n points, from blocks of outputs."""
+        if self.has_output_by_class:
+            return largest_prediction(blocks, n, self.class_names)
 
-@dataclass(frozen=True, kw_only=True)
-class ClassifierSpecification(_WithGraphs, ModelSpecification):
-    """A classifier that is linear in the direction ``w``, or in one direction for each class.
+        def link(outputs, rest):
+            return self.class_probability(idata, outputs, rest)
 
-    More than two classes are told apart one against the rest.
+        return link_prediction(blocks, n, self.class_names, link)
 
-    Attributes
-    ----------
-    feature_map : FeatureMap or None
-        None where the kernel has random hyperparameters.
-    flip_rate : float or None
-        The flip rate where it cannot be set; None where the model has a variable ``noise``.
-    softness : float or None
-        The lambda of soft boundaries; None where it is random.
-    """
+    def predictive(self, idata, X_new, *, beyond_span=True, diagonal=None, progressbar=True):
+        """Predictive distribution of new labels."""
+        diagonal = kernel_diagonal(self.kernel, X_new, diagonal)
+        has_rest = False
 
-    feature_map: FeatureMap | None = field(repr=False)
-    flip_rate: float | None = None
-    softness: float | None = 0.0
+        def blocks():
+            nonlocal has_rest
+            found = self.output_blocks(idata, X_new, diagonal=diagonal, progressbar=progressbar)
+            for part, outputs, rest in found:
+                rest = rest if beyond_span or self.needs_rest else None
+                has_rest |= rest is not None
+                yield part, outputs, rest
 
-    @property
-    def noise(self):
-        """Flip rates of the two classes as they are set now; None where the posterior has them."""
-        value = self.fixed("noise") if self.flip_rate is None else self.flip_rate
-        if value is None:
-            return None
-        rates = np.broadcast_to(value, 2)
-        return float(rates[0]), float(rates[1])
-
-    def require_two_classes(self, what):
-        """Refuse a model of several classes, for a tool that is called ``what``."""
-        if self.n_classes > 2:
-            raise TypeError(
-                f"{what} is for two classes; this model has {self.n_classes}. Build a model of "
-                "one class against the rest: y == class_name."
-            )
-
-    @property
-    def rank(self):
-        """Number of coordinates of the direction."""
-        return len(self.training) if self.feature_map is None else self.feature_map.rank
-
-    @property
-    def discarded_trace(self):
-        """Share of the Gram matrix's trace that a low rank leaves out."""
-        return 0.0 if self.feature_map is None else self.feature_map.factor.discarded
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmoothSpecification(ModelSpecification):
-    """A model of two classes whose likelihood is smooth: it knows no flip rates."""
-
-    noise = None
-
-    def require_two_classes(self, what):
-        """Refuse, for a tool of label-noise classifiers that is called ``what``."""
-        raise TypeError(
-            f"{what} is for classifiers under label noise; this is a {self.kind}, whose likelihood "
-            "is smooth: pm.compute_log_likelihood and az.loo work on it as they are."
+        variables = self.summary(idata, blocks(), len(X_new))
+        coords = {"obs_new": np.arange(len(X_new))}
+        if self.n_classes == 0:
+            return xr.Dataset(variables, coords=coords)
+        latent = variables["latent"][1]
+        winning = np.abs(latent) if latent.ndim == 1 else latent.max(axis=1)
+        variables["margin"] = ("obs_new", winning / lengths(diagonal))
+        return xr.Dataset(
+            variables,
+            coords={**coords, "class": self.class_names},
+            attrs={"beyond_span": int(has_rest)},
         )
 
+    def contradictions(self, outputs, part):
+        """Which labels of a block of points each draw contradicts, (n_points, n_draws)."""
+        codes = self.codes[part, None]
+        if outputs.ndim == 3:
+            return outputs.argmax(axis=2) != codes
+        return np.where(codes == 1, outputs <= 0, outputs >= 0)
 
-@dataclass(frozen=True, kw_only=True)
-class GeneralizedKernelSpecification(SmoothSpecification):
-    """A generalized kernel model: a kernel expansion in active points, with an offset.
-
-    Attributes
-    ----------
-    max_active : int
-        Largest number of active points.
-    is_sparse : bool
-        False where all points are active.
-    inclusion : tuple of float
-        Parameters of the Beta prior of the share of active points.
-    link : {"probit", "logistic", "identity"}
-        How observations depend on the predictor; a regression (identity) has no classes.
-    """
-
-    max_active: int
-    is_sparse: bool
-    inclusion: tuple[float, float]
-    link: str = "probit"
-
-    @property
-    def targets(self):
-        """Observations of a regression as the model has them now."""
-        return np.asarray(self.observed, dtype=np.float64)
-
-    @cached_property
-    def family(self):
-        """The kernel as a function of its random hyperparameters, None where it has none."""
-        return KernelFamily(self.kernel, self.model) if self.kernel.is_random else None
-
-    #: Coordinates are kernel values with active points, which differ from draw to draw.
-    feature_map = None
+    def watched(self, idata, *, progressbar=True):
+        """The number of labels that a draw contradicts, where it may contradict any."""
+        others = super().watched(idata, progressbar=progressbar)
+        if self.n_classes == 0 or not self.makes_errors:
+            return others
+        self.require_paired_data()
+        errors = 0
+        for part, outputs, _ in self.output_blocks(idata, progressbar=progressbar):
+            errors = errors + self.contradictions(outputs, part).sum(axis=0)
+        sizes = idata["posterior"].sizes
+        errors = errors.reshape(sizes["chain"], sizes["draw"]).astype(float)
+        return {"errors": xr.DataArray(errors, dims=("chain", "draw")), **others}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedKernelSpecification(SmoothSpecification):
-    """A generalized kernel model of several classes, several kernels, or both.
-
-    Attributes
-    ----------
-    kernels : tuple of Kernel
-        The attribute ``kernel`` is their sum.
-    by_kernel, by_class : bool
-        Whether coefficients have a dim ``kernel``, and a dim ``class``.
-    kernel_off : float
-        Prior probability of a kernel being off.
-    max_active : int
-        Largest number of active points.
-    is_sparse : bool
-        False where all points are active.
-    inclusion : tuple of float
-        Parameters of the Beta prior of the share of active points.
-    """
-
-    kernels: tuple[Kernel, ...] = field(repr=False)
-    by_kernel: bool
-    by_class: bool
-    kernel_off: float
-    max_active: int
-    is_sparse: bool
-    inclusion: tuple[float, float]
-
-    #: Coordinates are kernel values with active points, which differ from draw to draw.
-    feature_map = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LatentClassifierSpecification(_WithGraphs, SmoothSpecification):
-    """A classifier of two classes with a smooth link: f(x) = u + <w, phi(x)>, w and u Gaussian.
-
-    Attributes
-    ----------
-    feature_map : FeatureMap or None
-        None where the kernel has random hyperparameters.
-    link : {"probit", "hinge"}
-        From outputs to the probability of the positive class; ``hinge`` is the complete form.
-    is_fitc : bool
-        Whether the variance k(x, x) - |phi(x)|^2 beyond the span, divided by the precision g, is a
-        part of the likelihood as well.
-    """
-
-    feature_map: FeatureMap | None = field(repr=False)
-    link: str
-    is_fitc: bool = False
-
-    @property
-    def rank(self):
-        """Number of coordinates of w."""
-        return len(self.training) if self.feature_map is None else self.feature_map.rank
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogisticSpecification(SmoothSpecification):
-    """Logistic regression of two classes: f(x) = <w, phi(x)> are log odds.
-
-    Attributes
-    ----------
-    feature_map : Basis
-        The basis functions phi.
-    """
-
-    feature_map: object = field(repr=False)
-
-    @property
-    def rank(self):
-        """Number of weights."""
-        return len(self.feature_map.names)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetSpecification(BoundSpecification):
+class TargetSpecification(ModelSpecification):
     """What regressions have in the place of classes."""
 
     conditions_on_data = True
@@ -309,15 +329,3 @@ class TargetSpecification(BoundSpecification):
         """Targets as the model has them now, shape (n,)."""
         self.require_paired_data()
         return np.asarray(self.observed, dtype=np.float64)
-
-    def require_classes(self, what, n_classes=None):
-        """Refuse, for a tool of classifiers that is called ``what``."""
-        raise no_classes(what, self.kind)
-
-
-def no_classes(what, kind):
-    """Say that a tool for classifiers was given a regression."""
-    return TypeError(
-        f"{what} is for classifiers; this {kind} is a regression. bk.predict gives the mean and "
-        "the standard deviation of new targets, bk.plots.regression_band shows them."
-    )

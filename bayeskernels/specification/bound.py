@@ -82,6 +82,9 @@ class BoundSpecification:
     #: Whether predictions use the observations, beside draws.
     conditions_on_data = False
 
+    #: From inputs to coordinates in which functions are linear, where there are fixed ones.
+    feature_map = None
+
     @property
     def X(self):
         """Inputs as the model has them now, shape (n, p); None where it has none."""
@@ -125,11 +128,6 @@ class BoundSpecification:
         if set(self.model.value_vars) & set(ancestors([variable])):
             return None
         return np.asarray(present_value(variable))
-
-    def by_draw(self, name):
-        """Value of a variable where it is fixed, else the name of its posterior draws."""
-        value = self.fixed(name)
-        return f"{self.prefix}{name}" if value is None else value
 
     def bound_to(self, model):
         """The specification of a copy of the model."""
@@ -214,10 +212,9 @@ def _options(specification):
 
 def _fingerprint(specification):
     """A number that depends on all coordinates, or kernel values, of some training points."""
-    features = getattr(specification, "feature_map", None) or getattr(specification, "basis", None)
     kernel = specification.kernel
-    if features is not None:
-        values = features.factor.features[:MARKED]
+    if specification.feature_map is not None:
+        values = specification.feature_map.at_training[:MARKED]
     elif kernel is not None and not kernel.is_random:
         some = specification.training[:MARKED]
         values = kernel(some, np.arange(len(some)) if kernel.is_precomputed else some)

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from pytensor.graph.traversal import ancestors
 
-from bayeskernels.specification.base import mark_of, specification_or_none
+from bayeskernels.specification.bound import mark_of, specification_or_none
 
 __all__ = ["posterior_draws", "read_draws", "read_posterior"]
 

@@ -40,7 +40,8 @@ from bayeskernels.models.parts.hyperparameter import (
     as_number,
 )
 from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import GroupedKernelSpecification, attach_specification
+from bayeskernels.specification.base import attach_specification
+from bayeskernels.specification.expansions import GroupedKernelSpecification
 
 __all__ = ["build_grouped_kernel_model", "is_grouped"]
 

@@ -25,11 +25,11 @@ from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FeatureMap, KernelInputs
 from bayeskernels.models.parts.open_model import open_model
 from bayeskernels.specification.base import (
-    ClassifierSpecification,
     attach_specification,
     specification_of,
 )
 from bayeskernels.specification.bound import present_value
+from bayeskernels.specification.directions import DirectionSpecification
 
 __all__ = ["add_inputs", "build_kernel_classifier", "random_features", "register_inputs"]
 
@@ -107,7 +107,7 @@ def build_kernel_classifier(
         f = pt.dot(features, w.T if several else w)
         observed = pm.Data("y_data", is_positive.astype(np.int64))
         LabelNoise("y", f, *rates, observed=observed, dims=("obs", "class") if several else "obs")
-        start.specification = ClassifierSpecification(
+        start.specification = DirectionSpecification(
             model=model,
             kind=kind,
             class_names=classes.names,
@@ -192,7 +192,7 @@ class _Start:
 
     Attributes
     ----------
-    specification : ClassifierSpecification
+    specification : DirectionSpecification
         Of the model that was built; of a copy, the one in context counts.
     """
 

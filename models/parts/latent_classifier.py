@@ -23,7 +23,8 @@ from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
 from bayeskernels.models.parts.hyperparameter import ETA_PRIOR, G_PRIOR, Hyperparameter
 from bayeskernels.models.parts.kernel_classifier import random_features, register_inputs
 from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import LatentClassifierSpecification, attach_specification
+from bayeskernels.specification.base import attach_specification
+from bayeskernels.specification.smooth import LatentClassifierSpecification
 
 __all__ = ["build_latent_classifier"]
 

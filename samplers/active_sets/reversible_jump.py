@@ -31,10 +31,10 @@ from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_sets.single_form import SingleForm
 from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.compiled import one_blas_thread
-from bayeskernels.specification.base import (
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.expansions import (
     GeneralizedKernelSpecification,
     GroupedKernelSpecification,
-    specification_of,
 )
 
 __all__ = ["ReversibleJump"]

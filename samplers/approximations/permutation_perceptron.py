@@ -21,7 +21,8 @@ from bayeskernels.kernels.argument import CallableKernel, GramKernel, read_input
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.samplers.approximations.kernel_rows import KernelRows
 from bayeskernels.samplers.approximations.lockstep_perceptrons import learn_perceptrons
-from bayeskernels.specification.base import ClassifierSpecification, specification_of
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.directions import DirectionSpecification
 from bayeskernels.specification.draws import read_posterior
 
 __all__ = ["PermutationPerceptron", "most_used"]
@@ -194,7 +195,7 @@ class PermutationPerceptron:
         """What the tools need of a model, in whose place the ensemble can be given to them."""
         if self._model is not None:
             return specification_of(self._model)
-        return ClassifierSpecification(
+        return DirectionSpecification(
             kind="permutation_perceptron",
             class_names=self._class_names,
             model={"X": self._X, "y_data": self._codes},

@@ -8,10 +8,10 @@ from pytensor.tensor.random.basic import GammaRV
 from bayeskernels.distributions import ProbitLabelRV
 from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
-from bayeskernels.specification.base import (
+from bayeskernels.specification.base import specification_of
+from bayeskernels.specification.expansions import (
     GeneralizedKernelSpecification,
     GroupedKernelSpecification,
-    specification_of,
 )
 
 __all__ = ["draws_to_posterior", "read_target"]

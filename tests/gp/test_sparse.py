@@ -3,9 +3,9 @@ import pymc as pm
 import pytest
 
 import bayeskernels as bk
-from bayeskernels.gp import posteriors
-from bayeskernels.gp.low_rank import LowRankPosterior
 from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.linear.low_rank_process import LowRankPosterior
+from bayeskernels.specification import posterior_process
 
 cov = pm.gp.cov
 
@@ -19,7 +19,7 @@ def data():
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(posteriors, "BLOCK_BYTES", 8 * 12 * 40)  # three blocks of 90 points
+    monkeypatch.setattr(posterior_process, "BLOCK_BYTES", 8 * 12 * 40)  # three blocks of 90 points
 
 
 def value(graph):

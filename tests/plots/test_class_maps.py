@@ -30,7 +30,7 @@ def test_regions_have_the_colours_of_their_classes(machine):
 
 
 def test_votes_are_for_two_classes(machine):
-    with pytest.raises(ValueError, match=r"the model has 3.*class_map"):
+    with pytest.raises(TypeError, match=r"of two classes; this is a .* of 3 classes.*class_map"):
         bk.plots.vote_map(*machine)
 
 

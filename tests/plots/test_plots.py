@@ -11,7 +11,6 @@ import xarray as xr
 import bayeskernels as bk
 from bayeskernels.plots.classifiers.sphere import in_input_space
 from bayeskernels.plots.plane import thin
-from bayeskernels.prediction.outputs import directions
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +245,7 @@ def test_draws_lie_where_the_posterior_is_high(sphere):
     """Coordinates of the model are turned into vectors of the input space: errors stay the same."""
     model, idata = sphere
     specification = bk.specification_of(model)
-    w = in_input_space(specification, directions(specification, idata))
+    w = in_input_space(specification, specification.directions(idata))
     np.testing.assert_allclose(np.linalg.norm(w, axis=1), 1.0)
     errors = ((specification.X @ w.T > 0) != (specification.codes == 1)[:, None]).sum(axis=0)
     np.testing.assert_array_equal(errors, idata["sample_stats"]["refractive_errors"].values[0])

@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import stdtr
 
 import bayeskernels as bk
-from bayeskernels.prediction.predict import binary_entropy
+from bayeskernels.specification.predictive import binary_entropy
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(-2, 2, size=(20, 2))
@@ -182,7 +182,7 @@ def test_blocks_of_points_make_no_difference(monkeypatch):
     model = bk.models.label_noise_classifier(X, Y, kernel=covariance(), noise="infer")
     idata = invent_draws(noise="scalar")
     whole = bk.predict(model, idata, X_NEW)
-    monkeypatch.setattr("bayeskernels.prediction.outputs.BLOCK_BYTES", 4 * 30 * 8)
+    monkeypatch.setattr("bayeskernels.specification.outputs.BLOCK_BYTES", 4 * 30 * 8)
     xr.testing.assert_allclose(bk.predict(model, idata, X_NEW), whole)
 
 

@@ -14,7 +14,6 @@ from bayeskernels.approximations.laplace import laplace
 from bayeskernels.evidence.estimators.affine_graphs import NotAffine, depends_affinely
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.kernels.argument import numpy_function
-from bayeskernels.specification.base import specification_or_none
 
 __all__ = ["Exact"]
 
@@ -31,11 +30,6 @@ class Exact:
 
     def refusal(self, model, idata):
         """Why a model has no closed form."""
-        if _is_bound(model):
-            return (
-                "The evidence of a VFE approximation is a lower bound, by an unknown amount. "
-                "bk.gp.log_evidence(model) gives the bound."
-            )
         if not model.free_RVs:
             return None
         others = [
@@ -87,7 +81,3 @@ def _not_jointly_gaussian(model):
         if not is_fixed:
             return f"The variance of {rv.name} depends on unknowns."
     return None
-
-
-def _is_bound(model):
-    return getattr(specification_or_none(model), "approximation", None) == "VFE"

@@ -5,11 +5,7 @@ import numpy as np
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
 from bayeskernels.samplers.tempering.tempered_model import read_target
-from bayeskernels.specification.base import (
-    GeneralizedKernelSpecification,
-    GroupedKernelSpecification,
-    specification_or_none,
-)
+from bayeskernels.specification.base import specification_or_none
 
 __all__ = ["PowerEvidence"]
 
@@ -28,9 +24,7 @@ class PowerEvidence:
     def refusal(self, model, idata):
         """Why a model has no ladder of this kind."""
         specification = specification_or_none(model)
-        if isinstance(specification, GroupedKernelSpecification):
-            return "It is for two classes and one kernel; with more there is no method yet."
-        if not isinstance(specification, GeneralizedKernelSpecification):
+        if specification is None or self.name not in specification.evidence_methods:
             return (
                 "It is for bk.models.generalized_kernel_model and bk.models.sparse_gp_classifier. "
                 "Models with continuous variables have 'bridge'."

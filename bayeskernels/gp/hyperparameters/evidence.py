@@ -15,11 +15,11 @@ from pytensor.graph.traversal import ancestors
 
 from bayeskernels.gp.hyperparameters.exact_evidence import ExactFunction
 from bayeskernels.gp.hyperparameters.gaussian_kernel import GaussianKernelFunction, parameters_of
-from bayeskernels.gp.hyperparameters.values import kernel_graph
 from bayeskernels.gp.hyperparameters.vfe_evidence import VfeFunction
-from bayeskernels.gp.posteriors import each_posterior
 from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.specification.posterior_process import each_posterior
 from bayeskernels.specification.process import process_of, targets_of
+from bayeskernels.specification.process_draws import kernel_graph
 
 __all__ = ["EvidenceFunction", "log_evidence"]
 
@@ -51,7 +51,7 @@ def log_evidence(model, idata=None, *, progressbar=True):
     """
     values = [
         process.posterior.log_evidence
-        for process in each_posterior(model, idata, progressbar=progressbar)
+        for process in each_posterior(process_of(model), idata, progressbar=progressbar)
     ]
     return values[0] if len(values) == 1 else np.array(values)
 

@@ -16,9 +16,9 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 
-from bayeskernels.gp.exact import GaussianEvidence
 from bayeskernels.gp.hyperparameters.kernel_functions import KernelFunctions, add_gradients
 from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.linear.exact_process import GaussianEvidence
 
 __all__ = ["ExactFunction"]
 

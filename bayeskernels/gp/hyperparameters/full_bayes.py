@@ -14,10 +14,10 @@ import pymc as pm
 from bayeskernels.gp.hyperparameters.density import HyperparameterDensity
 from bayeskernels.gp.hyperparameters.maximisation import starting_points
 from bayeskernels.gp.hyperparameters.modes import find_modes
-from bayeskernels.gp.posteriors import few_threads
 from bayeskernels.inputs import as_count
 from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
 from bayeskernels.samplers.laplace_mixture import LaplaceMixture
+from bayeskernels.specification.posterior_process import few_threads
 from bayeskernels.specification.process import process_of
 
 __all__ = ["sample_hyperparameters"]

@@ -23,8 +23,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy.linalg import blas
 
-from bayeskernels.gp.exact import GaussianEvidence
 from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.linear.exact_process import GaussianEvidence
 
 __all__ = ["GaussianKernelFunction", "parameters_of"]
 

@@ -11,8 +11,8 @@ from functools import cached_property
 import pytensor
 import pytensor.tensor as pt
 
-from bayeskernels.gp.hyperparameters.values import kernel_graph
 from bayeskernels.kernels.argument import numpy_function
+from bayeskernels.specification.process_draws import kernel_graph
 
 __all__ = ["KernelFunctions", "add_gradients"]
 

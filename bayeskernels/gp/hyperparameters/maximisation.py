@@ -10,8 +10,8 @@ from rich.progress import Progress
 from scipy.optimize import minimize
 
 from bayeskernels.gp.hyperparameters.evidence import EvidenceFunction
-from bayeskernels.gp.posteriors import few_threads
 from bayeskernels.inputs import as_count
+from bayeskernels.specification.posterior_process import few_threads
 from bayeskernels.specification.process import process_of
 
 __all__ = ["EvidenceMaximum", "maximise_evidence"]

@@ -3,8 +3,8 @@
 import numpy as np
 
 from bayeskernels.gp.hyperparameters.kernel_functions import KernelFunctions, add_gradients
-from bayeskernels.gp.low_rank import VfeSums
-from bayeskernels.gp.posteriors import row_blocks
+from bayeskernels.linear.low_rank_process import VfeSums
+from bayeskernels.specification.posterior_process import row_blocks
 
 __all__ = ["VfeFunction"]
 

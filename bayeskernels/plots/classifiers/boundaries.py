@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
 from bayeskernels.plots.style import INK, as_axes, legend_below
-from bayeskernels.prediction.outputs import output_blocks
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["decision_boundaries"]
 
@@ -43,12 +43,12 @@ def decision_boundaries(
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
     >>> ax = bk.plots.decision_boundaries(model, idata, n_boundaries=10, resolution=40)
     """
-    specification = classifier_of(model, "decision_boundaries", n_classes=2)
+    specification = specification_of(model)
+    specification.require_classes("decision_boundaries", n_classes=2)
     grid = plane_grid(model, resolution=resolution)
-    blocks = output_blocks(
-        specification, thin(model, idata, n_boundaries), grid.points, progressbar=False
-    )
-    outputs = np.concatenate([values for _, values in blocks])
+    idata = thin(model, idata, n_boundaries)
+    blocks = specification.output_blocks(idata, grid.points, progressbar=False)
+    outputs = np.concatenate([values for _, values, _ in blocks])
     ax = as_axes(ax, figsize=(4.6, 4.6))
     for values in outputs.T:
         if values.min() < 0 < values.max():

@@ -3,9 +3,10 @@
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
 from bayeskernels.plots.style import INK, MANY_CLASS_COLORS, as_axes, legend_below
 from bayeskernels.prediction.predict import predict
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["class_map"]
 
@@ -46,7 +47,8 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
     >>> idata = bk.samplers.sample_directions(model, draws=50, chains=1, random_seed=1)
     >>> ax = bk.plots.class_map(model, idata, resolution=30)
     """
-    specification = classifier_of(model, "class_map")
+    specification = specification_of(model)
+    specification.require_classes("class_map")
     grid = plane_grid(model, resolution=resolution)
     prediction = predict(model, thin(model, idata, max_draws), grid.points, progressbar=False)
     shares = prediction["probability" if "probability" in prediction else "vote"].values

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes
+from bayeskernels.plots.plane import plane_grid, scatter_classes
 from bayeskernels.plots.style import INK, VOTES, as_axes, legend_below
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["decision_function"]
 
@@ -44,7 +45,8 @@ def decision_function(
     >>> point = bk.bayes_point(model, idata)
     >>> ax = bk.plots.decision_function(model, point.decision_function, resolution=40)
     """
-    specification = classifier_of(model, "decision_function", n_classes=2)
+    specification = specification_of(model)
+    specification.require_classes("decision_function", n_classes=2)
     grid = plane_grid(model, resolution=resolution)
     outputs = np.asarray(function(grid.points), dtype=float)
     if outputs.shape != (len(grid.points),):

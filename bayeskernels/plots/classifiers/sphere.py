@@ -3,9 +3,9 @@
 import numpy as np
 
 from bayeskernels.data import sphere_point
-from bayeskernels.plots.plane import classifier_of, thin
+from bayeskernels.plots.plane import thin
 from bayeskernels.plots.style import CLASS_COLORS, INK, as_axes
-from bayeskernels.prediction.outputs import directions
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["check_linear", "in_input_space", "log_posterior_sphere"]
 
@@ -63,7 +63,8 @@ def log_posterior_sphere(
     """
     if kind not in ("map", "surface"):
         raise ValueError(f'kind must be "map" or "surface", got {kind!r}.')
-    specification = classifier_of(model, "log_posterior_sphere")
+    specification = specification_of(model)
+    specification.require_directions("log_posterior_sphere", n_classes=2)
     if specification.noise is None or min(specification.noise) == 0.0:
         raise ValueError("The log posterior on the sphere needs a fixed noise > 0.")
     check_linear(specification, "The log posterior")
@@ -78,7 +79,7 @@ def log_posterior_sphere(
         latitude, longitude, values, cmap="viridis", shading="nearest", rasterized=True
     )
     if idata is not None:
-        w = directions(specification, thin(model, idata, max_draws))
+        w = specification.directions(thin(model, idata, max_draws))
         _scatter(ax, in_input_space(specification, w), label="draws")
     if truth is not None:
         latitude_star, longitude_star = _angles(np.atleast_2d(np.asarray(truth, dtype=float)))

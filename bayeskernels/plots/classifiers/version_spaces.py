@@ -12,7 +12,7 @@ from matplotlib.patches import Circle
 from bayeskernels.geometry.unit_rows import unit_rows
 from bayeskernels.geometry.version_space import find_consistent_direction
 from bayeskernels.plots.classifiers.sphere import check_linear, in_input_space
-from bayeskernels.plots.plane import classifier_of, thin
+from bayeskernels.plots.plane import thin
 from bayeskernels.plots.style import (
     CLASS_COLORS,
     INK,
@@ -22,7 +22,7 @@ from bayeskernels.plots.style import (
     as_text,
     legend_below,
 )
-from bayeskernels.prediction.outputs import directions
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["version_space"]
 
@@ -87,7 +87,8 @@ def version_space(
     """
     if kind not in ("map", "globe"):
         raise ValueError(f'kind must be "map" or "globe", got {kind!r}.')
-    specification = classifier_of(model, "version_space")
+    specification = specification_of(model)
+    specification.require_directions("version_space")
     normals = _inward_normals(specification)
     marked = {name: _direction(f, name) for name, f in (classifiers or {}).items()}
     if inscribed is not None and inscribed not in marked:
@@ -109,7 +110,7 @@ def version_space(
             zorder=2,
         )
     if idata is not None:
-        w = in_input_space(specification, directions(specification, thin(model, idata, max_draws)))
+        w = in_input_space(specification, specification.directions(thin(model, idata, max_draws)))
         ax.scatter(*project(w), s=5, c=QUIET, linewidths=0, label="draws", zorder=3)
     for k, (name, w) in enumerate(marked.items()):
         color = (CLASS_COLORS[1], CLASS_COLORS[0], *SERIES_COLORS[2:])[k % 6]

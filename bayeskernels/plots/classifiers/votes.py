@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from bayeskernels.plots.plane import classifier_of, plane_grid, scatter_classes, thin
+from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
 from bayeskernels.plots.style import INK, VOTES, as_axes, as_text, legend_below
 from bayeskernels.prediction.flips import flip_probability
 from bayeskernels.prediction.predict import predict
+from bayeskernels.specification.base import specification_of
 
 __all__ = ["vote_map"]
 
@@ -55,12 +56,8 @@ def vote_map(
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)
     >>> ax = bk.plots.vote_map(model, idata, resolution=40)
     """
-    specification = classifier_of(model, "vote_map")
-    if len(specification.class_names) > 2:
-        raise ValueError(
-            f"vote_map shows the vote between two classes, the model has "
-            f"{len(specification.class_names)}. Use bk.plots.class_map."
-        )
+    specification = specification_of(model)
+    specification.require_classes("vote_map", n_classes=2, remedy="Use bk.plots.class_map.")
     grid = plane_grid(model, resolution=resolution)
     mask = _as_mask(planted, len(specification.codes))
     idata = thin(model, idata, max_draws)

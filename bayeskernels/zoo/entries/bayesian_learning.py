@@ -4,7 +4,6 @@ import numpy as np
 import xarray as xr
 
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
-from bayeskernels.prediction.regression import moments_by_draw
 from bayeskernels.specification.base import specification_of
 from bayeskernels.zoo.entries.bayes_point import overlapping_moons
 from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
@@ -32,7 +31,7 @@ def noisy_wave():
 
 def monitor_regression(model, idata, problem):
     """Conditional means at some test points as ``output``, and the scalar unknowns."""
-    mean, *_ = moments_by_draw(specification_of(model), idata, problem.X_test[:10])
+    mean, *_ = specification_of(model).moments_by_draw(idata, problem.X_test[:10])
     posterior = idata["posterior"].to_dataset()
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})

@@ -6,10 +6,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import bayeskernels as bk
-from bayeskernels.gp.exact import ExactPosterior, GaussianEvidence
 from bayeskernels.gp.hyperparameters import exact_evidence, maximisation
 from bayeskernels.gp.hyperparameters.gaussian_kernel import GaussianKernelFunction, parameters_of
 from bayeskernels.kernels.argument import CovarianceKernel
+from bayeskernels.linear.exact_process import ExactPosterior, GaussianEvidence
 
 cov = pm.gp.cov
 

@@ -1,4 +1,4 @@
-"""What the tools need to know of a regression beyond its PyMC graph.
+"""Regressions that are linear in their weights.
 
 Given its random hyperparameters a regression of the lecture is Gaussian, so that the mean and the
 variance of a new target are known in closed form for each draw; prediction averages over draws.
@@ -7,10 +7,13 @@ variance of a new target are known in closed form for each draw; prediction aver
 from dataclasses import dataclass, field
 
 import numpy as np
+import xarray as xr
 
 from bayeskernels.linear.gaussian import BestPrecisions, SpectralRegression, linear_posterior
 from bayeskernels.linear.rbf_units import RBFUnits, lower_factor
 from bayeskernels.specification.base import TargetSpecification
+from bayeskernels.specification.draws import posterior_draws
+from bayeskernels.specification.predictive import target_prediction
 
 __all__ = [
     "GaussianMeanSpecification",
@@ -27,30 +30,13 @@ class RegressionSpecification(TargetSpecification):
     #: Names of the hyperparameters that :meth:`moments` takes.
     hyperparameters = ()
 
-    @property
-    def needed(self):
-        """Values that :meth:`moments` takes, by name: numbers, or names of posterior draws."""
-        return {name: self.by_draw(name) for name in self.hyperparameters}
-
-    @property
-    def n_classes(self):
-        """A regression has no classes: tools for classifiers end here."""
-        raise TypeError(
-            f"This tool is for classifiers; a {self.kind} is a regression. bk.predict gives the "
-            "mean and the standard deviation of new targets."
-        )
-
-    def require_two_classes(self, what):
-        """Refuse, for a tool of classifiers that is called ``what``."""
-        raise TypeError(f"{what} is for classifiers; a {self.kind} is a regression.")
-
     def moments(self, values, X_new):
         """Mean and variance of the function at new points, and variance of the noise, by draw.
 
         Parameters
         ----------
         values : dict
-            Those of :attr:`needed`, with the draws as the first axis.
+            Hyperparameters by name, with the draws as the first axis.
         X_new : array of shape (n_new, p) or None
 
         Returns
@@ -60,6 +46,43 @@ class RegressionSpecification(TargetSpecification):
             Variance that a target has besides.
         """
         raise NotImplementedError
+
+    def features_at(self, X, **hyperparameters):
+        """Features at inputs (n, p) that are multiplied by the weights ``w``."""
+        raise NotImplementedError
+
+    def moments_by_draw(self, idata, X_new):
+        """The :meth:`moments` with the values of the draws; one where nothing is random."""
+        return self.moments(self._values(idata), X_new)
+
+    def output_blocks(self, idata, X=None, *, diagonal=None, progressbar=True):
+        """The function of each draw; without weights among the draws its mean."""
+        X = self.X if X is None else X
+        name = f"{self.prefix}w"
+        if name not in idata["posterior"]:
+            outputs = self.moments_by_draw(idata, X)[0]
+        else:
+            w = posterior_draws(idata, name)
+            w = w.reshape(-1, w.shape[-1])
+            by_draw = [self.features_at(X, **at) for at in _each(self._values(idata), len(w))]
+            outputs = np.stack([f @ row for f, row in zip(by_draw, w, strict=True)], axis=1)
+        yield slice(0, len(X)), outputs, None
+
+    def predictive(self, idata, X_new, *, beyond_span=True, diagonal=None, progressbar=True):
+        """Mixture of the Gaussian of each draw, of which mean and standard deviation are exact."""
+        mean, variance, noise = self.moments_by_draw(idata, X_new)
+        n = len(mean)
+        variables = target_prediction([(slice(0, n), mean, variance)], n, noise)
+        return xr.Dataset(variables, coords={"obs_new": np.arange(n)})
+
+    def _values(self, idata):
+        return {name: self.draws_of(idata, name) for name in self.hyperparameters}
+
+
+def _each(values, n_draws):
+    """Hyperparameters of each draw."""
+    for s in range(n_draws):
+        yield {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +103,14 @@ class LinearSpecification(RegressionSpecification):
     hyperparameters = ("alpha", "beta")
 
     @property
+    def feature_map(self):
+        """The basis functions."""
+        return self.basis
+
+    @property
     def features(self):
         """Features of the inputs as the model has them now, shape (n, M)."""
-        return self.basis.factor.features if self.is_at_training else self.basis(self.X)
+        return self.basis.at_training if self.is_at_training else self.basis(self.X)
 
     def features_at(self, X, **hyperparameters):
         """Features at inputs (n, p), which no hyperparameter changes."""
@@ -163,8 +191,7 @@ class RBFSpecification(RegressionSpecification):
         n_draws = max(len(v) for v in values.values())
         mean, variance = np.empty((2, len(X_new), n_draws))
         inputs, y = self.X, self.y
-        for s in range(n_draws):
-            at = {name: v[s if len(v) > 1 else 0] for name, v in values.items()}
+        for s, at in enumerate(_each(values, n_draws)):
             hidden = [self.features_at(X, **at) for X in (inputs, X_new)]
             posterior = linear_posterior(hidden[0], y, at["alpha"], at["beta"])
             mean[:, s], variance[:, s] = posterior.predict_function(hidden[1])

@@ -5,10 +5,10 @@ from rich.progress import Progress
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.gp.exact import ExactPosterior
-from bayeskernels.gp.hyperparameters.values import ProcessDraws
-from bayeskernels.gp.low_rank import LowRankPosterior, whitened
 from bayeskernels.kernels.gram import factor_gram
+from bayeskernels.linear.exact_process import ExactPosterior
+from bayeskernels.linear.low_rank_process import LowRankPosterior, whitened
+from bayeskernels.specification.process_draws import ProcessDraws
 
 __all__ = ["each_posterior", "few_threads", "row_blocks"]
 
@@ -19,12 +19,12 @@ BLOCK_BYTES = 2**22
 SMALL = 2000
 
 
-def each_posterior(model, idata, *, which=None, progressbar=True):
+def each_posterior(specification, idata, *, which=None, progressbar=True):
     """Go through the draws of the hyperparameters, with the posterior process of each.
 
     Parameters
     ----------
-    model : pm.Model
+    specification : GaussianProcessSpecification
     idata : DataTree, EvidenceMaximum or None
     which : array of int, optional
         Numbers of draws, chains one after the other; all by default.
@@ -34,11 +34,11 @@ def each_posterior(model, idata, *, which=None, progressbar=True):
     ------
     PosteriorProcess
     """
-    draws = ProcessDraws(model, idata)
+    draws = ProcessDraws(specification, idata)
     which = range(draws.n_draws) if which is None else which
     several = len(which) > 1
     with (
-        few_threads(draws.specification),
+        few_threads(specification),
         Progress(disable=not (progressbar and several), transient=True) as progress,
     ):
         for draw in progress.track(which, description="Posteriors by draw"):

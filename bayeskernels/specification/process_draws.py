@@ -12,7 +12,6 @@ from pytensor.graph.traversal import ancestors
 
 from bayeskernels.kernels.argument import numpy_function
 from bayeskernels.specification.draws import posterior_draws, read_draws
-from bayeskernels.specification.process import process_of
 
 __all__ = ["ProcessDraws", "kernel_graph"]
 
@@ -22,24 +21,20 @@ class ProcessDraws:
 
     Parameters
     ----------
-    model : pm.Model
-        Made by :func:`bayeskernels.models.gp_regression`.
+    specification : GaussianProcessSpecification
     idata : DataTree, object with ``to_datatree``, or None
         Posterior draws, or the result of :func:`bayeskernels.gp.maximise_evidence`.
 
     Attributes
     ----------
-    specification : GaussianProcessSpecification
     n_draws : int
         One where nothing is random.
     """
 
-    def __init__(self, model, idata):
-        self.specification = process_of(model)
-        kernel = self.specification.kernel
-        self._scalars = _ModelFunction(
-            model, [], [self.specification.noise, self.specification.mean]
-        )
+    def __init__(self, specification, idata):
+        self.specification = specification
+        model, kernel = specification.model, specification.kernel
+        self._scalars = _ModelFunction(model, [], [specification.noise, specification.mean])
         names = list(self._scalars.names)
         if kernel.is_random:
             X, Z = pt.matrix("X"), pt.matrix("Z")
