@@ -189,9 +189,9 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
             "inclusion_map", "generalized kernel models, which have an active set"
         )
     X = specification.X
-    if specification.kernel.is_precomputed or X.shape[1] != 2:
+    if specification.is_precomputed or X.shape[1] != 2:
         found = f"an X with {X.shape[1]}"
-        if specification.kernel.is_precomputed:
+        if specification.is_precomputed:
             found = "a precomputed Gram matrix"
         raise ValueError(
             f"This plot needs inputs with 2 columns, the model has {found}. Use "

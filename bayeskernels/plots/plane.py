@@ -45,7 +45,7 @@ def plane_grid(model, *, resolution, margin=0.12):
     """
     specification = specification_of(model)
     X = specification.X
-    if specification.kernel.is_precomputed:
+    if specification.is_precomputed:
         raise ValueError(
             "This plot needs the inputs themselves, and the model has a precomputed Gram matrix. "
             "Build it with X and a kernel function."

@@ -91,6 +91,11 @@ class BoundSpecification:
         return None if self.training is None else np.asarray(self._look_up("X"))
 
     @property
+    def is_precomputed(self):
+        """Whether rows of a Gram matrix stand in the place of inputs."""
+        return self.kernel is not None and self.kernel.is_precomputed
+
+    @property
     def observed(self):
         """Labels or targets as the model has them now."""
         if not isinstance(self.model, Mapping):
