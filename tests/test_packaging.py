@@ -74,6 +74,24 @@ def test_imports_point_one_way(name):
     assert not wrong, f"{name} must not know {wrong}"
 
 
+@pytest.mark.parametrize("name", [name for name in MODULES if folder(name) != "specification"])
+def test_specifications_are_asked_and_not_type_tested(name):
+    """Neither their type nor their kind decides: a new model would have to be added there."""
+    calls = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Call)]
+    types = {
+        ast.unparse(call)
+        for call in calls
+        if ast.unparse(call.func) in ("isinstance", "issubclass", "hasattr", "getattr", "type")
+        and "pecification" in ast.unparse(call)
+    }
+    kinds = {
+        ast.unparse(node)
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Compare) and "specification.kind" in ast.unparse(node)
+    }
+    assert not types | kinds
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_no_private_name_crosses_files(name):
     private = {

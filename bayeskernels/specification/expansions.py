@@ -71,7 +71,7 @@ class GeneralizedKernelSpecification(_Expansions, LabelSpecification):
     inclusion: tuple[float, float]
     link: str = "probit"
 
-    by_kernel = by_class = False
+    by_kernel = by_class = is_grouped = False
     evidence_methods = ("power-tempering",)
 
     @property
@@ -142,6 +142,8 @@ class GroupedKernelSpecification(_Expansions, LabelSpecification):
     max_active: int
     is_sparse: bool
     inclusion: tuple[float, float]
+
+    is_grouped = True
 
     @property
     def has_output_by_class(self):

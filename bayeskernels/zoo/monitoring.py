@@ -1,7 +1,7 @@
-"""Which quantities tell whether the chains of a zoo entry have converged.
+"""Whether the chains of a zoo entry have converged, and how well it predicts.
 
-The coordinates of a direction depend on the order of the training points, so nobody looks at them.
-What counts are outputs at test points, the number of training errors, and the scalar unknowns.
+The specification of a model says which quantities count: outputs at test points, the number of
+training errors of a classifier, and unknowns whose single entries mean something.
 """
 
 import arviz as az
@@ -9,14 +9,14 @@ import numpy as np
 
 from bayeskernels.diagnostics.monitoring import monitor
 
-__all__ = ["error_rate", "measure_convergence", "monitor_classifier"]
+__all__ = ["measure_convergence", "monitor_model", "prediction_error"]
 
 #: Outputs are watched at this many test points.
 N_POINTS = 25
 
 
-def monitor_classifier(model, idata, problem):
-    """Quantities of a classifier that are watched.
+def monitor_model(model, idata, problem):
+    """Quantities of a model that are watched.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def monitor_classifier(model, idata, problem):
     -------
     xarray.Dataset
         With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: some test points; by class
-        where there are more than two), ``errors`` on the training points, and every scalar or short
-        unknown of the model.
+        where there are more than two), ``errors`` on the training points where the model has
+        labels, and every scalar or short unknown of the model.
     """
     watched = monitor(model, idata, problem.X_test, max_points=N_POINTS, progressbar=False)
     return watched["posterior"].to_dataset()
@@ -41,7 +41,7 @@ def measure_convergence(watched):
     Parameters
     ----------
     watched : xarray.Dataset
-        As :func:`monitor_classifier` returns it.
+        As :func:`monitor_model` returns it.
 
     Returns
     -------
@@ -66,6 +66,12 @@ def _varies(values):
     return bool(float(values.max()) > float(values.min()))
 
 
-def error_rate(prediction, problem):
-    """Share of the test points that are predicted wrongly."""
-    return float(np.mean(prediction["label"].values != problem.y_test))
+def prediction_error(prediction, problem):
+    """Share of the test points that are predicted wrongly.
+
+    Of a regression the mean squared error over the variance of the test targets.
+    """
+    if "label" in prediction:
+        return float(np.mean(prediction["label"].values != problem.y_test))
+    error = np.mean((prediction["mean"].values - problem.y_test) ** 2)
+    return float(error / np.var(problem.y_test))

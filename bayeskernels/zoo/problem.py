@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Problem", "unexplained_variance"]
+__all__ = ["Problem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,3 @@ class Problem:
     def n_features(self):
         """Number of input columns."""
         return self.X.shape[1]
-
-
-def unexplained_variance(prediction, problem):
-    """Test error of a regression: mean squared error over the variance of the test targets."""
-    error = np.mean((prediction["mean"].values - problem.y_test) ** 2)
-    return float(error / np.var(problem.y_test))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bayeskernels.data.sources import Source, source_of
 from bayeskernels.zoo.evidence import estimate_evidence
-from bayeskernels.zoo.monitoring import error_rate, monitor_classifier
+from bayeskernels.zoo.monitoring import monitor_model, prediction_error
 
 __all__ = ["ZooEntry", "all_entries", "find_entry", "register", "unregister"]
 
@@ -70,8 +70,8 @@ class ZooEntry:
     tune: int = 200
     step: Callable | None = None
     sample_options: Mapping = field(default_factory=dict)
-    monitor: Callable = monitor_classifier
-    test_error: Callable = error_rate
+    monitor: Callable = monitor_model
+    test_error: Callable = prediction_error
     evidence: Callable | None = estimate_evidence
     figures: tuple | None = None
 

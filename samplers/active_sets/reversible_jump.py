@@ -32,10 +32,6 @@ from bayeskernels.samplers.active_sets.single_form import SingleForm
 from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.compiled import one_blas_thread
 from bayeskernels.specification.base import specification_of
-from bayeskernels.specification.expansions import (
-    GeneralizedKernelSpecification,
-    GroupedKernelSpecification,
-)
 
 __all__ = ["ReversibleJump"]
 
@@ -152,14 +148,9 @@ class ReversibleJump(BlockStep):
     ):
         model = pm.modelcontext(model)
         specification = specification_of(model)
-        if isinstance(specification, GroupedKernelSpecification):
-            make_form = GroupedForm
-        elif isinstance(specification, GeneralizedKernelSpecification):
-            make_form = SingleForm
-        else:
-            raise TypeError(
-                f"ReversibleJump samples generalized kernel models; this is a {specification.kind}."
-            )
+        if specification.indicators is None:
+            raise specification.refusal("ReversibleJump", "generalized kernel models")
+        make_form = GroupedForm if specification.is_grouped else SingleForm
         super().__init__(vars, model=model, **kwargs)
         windows = make_form.windows if windows is None else windows
         if min(sweeps, proposals, width) < 1 or windows < 0:

@@ -142,6 +142,7 @@ class PermutationPerceptron:
         [-1, 1]
         """
         specification = specification_of(model)
+        specification.require_directions("PermutationPerceptron")
         if specification.feature_map is None:
             raise TypeError(
                 "The model's kernel or softness is random, so its classifiers have no coordinates "

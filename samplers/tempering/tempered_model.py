@@ -9,10 +9,6 @@ from bayeskernels.distributions import ProbitLabelRV
 from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
 from bayeskernels.specification.base import specification_of
-from bayeskernels.specification.expansions import (
-    GeneralizedKernelSpecification,
-    GroupedKernelSpecification,
-)
 
 __all__ = ["draws_to_posterior", "read_target"]
 
@@ -35,13 +31,11 @@ def read_target(model):
     PoweredTarget
     """
     specification = specification_of(model)
-    if isinstance(specification, GroupedKernelSpecification):
-        raise TypeError(
-            "PowerTempering is for two classes and one kernel. Use pm.sample for several of them."
-        )
-    if not isinstance(specification, GeneralizedKernelSpecification):
-        raise TypeError(
-            f"PowerTempering samples generalized kernel models; this is a {specification.kind}."
+    if specification.indicators is None:
+        raise specification.refusal("PowerTempering", "generalized kernel models")
+    if specification.is_grouped:
+        raise specification.refusal(
+            "PowerTempering", "two classes and one kernel", "Use pm.sample for several of them."
         )
     if not specification.is_sparse:
         raise TypeError(

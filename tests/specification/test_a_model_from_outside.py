@@ -199,6 +199,9 @@ REFUSALS = {
     "bayes_point": lambda m: bk.bayes_point(m.model, m.idata),
     "version_space": lambda m: bk.plots.version_space(m.model),
     "log_posterior_sphere": lambda m: bk.plots.log_posterior_sphere(m.model),
+    "PermutationPerceptron": lambda m: bk.samplers.PermutationPerceptron.of_model(m.model),
+    "ReversibleJump": lambda m: bk.samplers.ReversibleJump(model=m.model),
+    "PowerTempering": lambda m: bk.samplers.PowerTempering(m.model),
     "bk.gp": lambda m: bk.gp.loo(m.model, m.idata),
     "inclusion_map": lambda m: bk.plots.active_sets.inclusion_map(m.model, m.idata),
 }

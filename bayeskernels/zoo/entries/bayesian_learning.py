@@ -1,14 +1,12 @@
 """Linear and logistic regression and RBF networks of the lecture: entries of the zoo."""
 
 import numpy as np
-import xarray as xr
 
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
 from bayeskernels.specification.base import specification_of
 from bayeskernels.zoo.entries.bayes_point import overlapping_moons
 from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
 from bayeskernels.zoo.evidence import estimate_evidence
-from bayeskernels.zoo.problem import unexplained_variance
 from bayeskernels.zoo.registry import register
 
 NOTEBOOK = "05_bayesian_learning.ipynb"
@@ -27,18 +25,6 @@ def noisy_wave():
         name="wave",
         description="40 points of a damped wave on a slope, with noise of standard deviation 0.15.",
     )
-
-
-def monitor_regression(model, idata, problem):
-    """Conditional means at some test points as ``output``, and the scalar unknowns."""
-    mean, *_ = specification_of(model).moments_by_draw(idata, problem.X_test[:10])
-    posterior = idata["posterior"].to_dataset()
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    watched = xr.Dataset({"output": (("chain", "draw", "point"), mean.T.reshape(*shape, -1))})
-    for name, draws in posterior.data_vars.items():
-        if draws.ndim == 2:
-            watched[name] = draws.drop_vars(draws.coords)
-    return watched
 
 
 def mean_and_band(result):
@@ -70,8 +56,6 @@ def evidence_of_polynomial(model, idata, random_seed):
     draws=500,
     tune=500,
     sample_options={"nuts_sampler": "pymc"},
-    monitor=monitor_regression,
-    test_error=unexplained_variance,
     evidence=evidence_of_polynomial,
     figures=REGRESSION_FIGURES,
 )
@@ -109,8 +93,6 @@ def cubic_logit(problem):
     draws=500,
     tune=500,
     sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
-    monitor=monitor_regression,
-    test_error=unexplained_variance,
     figures=REGRESSION_FIGURES,
 )
 def adapted_network(problem):

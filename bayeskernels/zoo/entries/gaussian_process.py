@@ -6,7 +6,6 @@ from bayeskernels.gp import maximise_evidence
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction.predict import predict
 from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
-from bayeskernels.zoo.problem import unexplained_variance
 from bayeskernels.zoo.registry import register
 
 
@@ -23,11 +22,6 @@ def sinusoid():
         description="37 points of one period of a sine with noise of standard deviation 0.2 and "
         "none between 0.55 and 0.75.",
     )
-
-
-def monitor_hyperparameters(model, idata, problem):
-    """All hyperparameters are watched."""
-    return idata["posterior"].to_dataset()
 
 
 def band_of_bayes(result):
@@ -55,8 +49,6 @@ FIGURES = regression_figures(
     draws=500,
     tune=500,
     sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
-    monitor=monitor_hyperparameters,
-    test_error=unexplained_variance,
     figures=FIGURES,
 )
 def full_bayes(problem):
