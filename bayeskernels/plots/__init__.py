@@ -1,4 +1,4 @@
-"""Plots of classifiers and of what is made of their draws; each returns the matplotlib Axes.
+"""Plots of classifiers and of what is made of their draws.
 
 Maps take the model and its draws (:func:`vote_map`, :func:`class_map`, :func:`decision_boundaries`,
 :func:`log_posterior_sphere`, :func:`version_space`) or a single classifier
@@ -7,9 +7,9 @@ curves take what a function of the package has computed
 (:func:`rejection`, :func:`flip_ranking`, :func:`active_learning`, :func:`generalisation`,
 :func:`evidence`); two take
 any numbers (:func:`quantiles`, :func:`image_grid`). Plots of reversible-jump chains are in
-:mod:`bayeskernels.plots.active_sets`. All take ``ax=`` to draw into an existing
-figure. Nothing here changes matplotlib's settings, so that they
-look at home in a notebook with a style of its own, ArviZ's say.
+:mod:`bayeskernels.plots.active_sets`. All take ``ax=``, the matplotlib Axes to draw into (of a new
+figure by default), and return them. Nothing here changes matplotlib's settings, so that they look
+at home in a notebook with a style of its own, ArviZ's say.
 """
 
 from bayeskernels.plots import active_sets as active_sets

@@ -5,6 +5,7 @@ Reached as ``bk.plots.active_sets``; the numbers are from
 """
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.diagnostics import active_sets
 from bayeskernels.plots.plane import scatter_classes
@@ -15,72 +16,39 @@ from bayeskernels.specification.draws import read_draws
 __all__ = ["cusum", "hairiness", "inclusion", "inclusion_map", "trace", "visits"]
 
 
-def trace(idata, *, var_name="gamma", max_active=None, ax=None):
+def trace(idata, *, var_name="gamma", max_active=None, ax=None) -> Axes:
     """Number of active points along each chain (GKM, Figure 2).
 
     Parameters
     ----------
     idata : DataTree
-        With posterior draws of indicators.
+        With posterior draws of the indicators ``var_name``.
     var_name : str, default "gamma"
-        Name of the indicators.
     max_active : int, optional
         Largest number that the model allows, drawn as a line.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import arviz as az
     >>> import numpy as np
     >>> import bayeskernels as bk
-    >>> gamma = np.random.default_rng(1).binomial(1, 0.2, size=(2, 200, 30))
+    >>> gamma = np.array([[[0, 1, 1], [0, 0, 1]]])
     >>> ax = bk.plots.active_sets.trace(az.from_dict({"posterior": {"gamma": gamma}}))
     """
     n_active = active_sets.sizes(idata, var_name=var_name)
     ax = as_axes(ax, figsize=(6.4, 3.6))
     if max_active is not None:
         ax.axhline(max_active, color=QUIET, linestyle="--", linewidth=1.0, label="largest allowed")
-    for k, chain in enumerate(n_active["chain"].values):
-        ax.plot(
-            n_active["draw"].values,
-            n_active.values[k],
-            color=_color(k),
-            linewidth=0.8,
-            label=f"chain {chain}",
-        )
+    _lines(ax, n_active, linewidth=0.8)
     ax.set(xlabel="draw", ylabel=r"active points $n_\gamma$")
     legend_below(ax, columns=4)
     return ax
 
 
-def visits(idata, *, var_name="gamma", ax=None):
+def visits(idata, *, var_name="gamma", ax=None) -> Axes:
     """Share of the draws that each chain spends at each size of the active set.
 
-    Parameters
-    ----------
-    idata : DataTree
-        With posterior draws of indicators.
-    var_name : str, default "gamma"
-        Name of the indicators.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
-    >>> gamma = np.random.default_rng(1).binomial(1, 0.2, size=(2, 200, 30))
-    >>> ax = bk.plots.active_sets.visits(az.from_dict({"posterior": {"gamma": gamma}}))
+    The draws are those that :func:`trace` takes.
     """
     counts = active_sets.visits(idata, var_name=var_name)
     shares = counts / counts.sum("size")
@@ -96,31 +64,11 @@ def visits(idata, *, var_name="gamma", ax=None):
     return ax
 
 
-def inclusion(idata, *, var_name="gamma", max_points=40, ax=None):
+def inclusion(idata, *, var_name="gamma", max_points=40, ax=None) -> Axes:
     """Probability of each point to be active: bars over all chains, marks with errors by chain.
 
-    Parameters
-    ----------
-    idata : DataTree
-        With posterior draws of indicators.
-    var_name : str, default "gamma"
-        Name of the indicators.
-    max_points : int, default 40
-        Show so many points, those with the largest probabilities, in this order.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
-    >>> gamma = np.random.default_rng(1).binomial(1, 0.2, size=(2, 200, 30))
-    >>> ax = bk.plots.active_sets.inclusion(az.from_dict({"posterior": {"gamma": gamma}}))
+    The draws are those that :func:`trace` takes; the ``max_points`` points with the largest
+    probabilities are shown, in this order.
     """
     if max_points < 1:
         raise ValueError(f"max_points must be at least 1, got {max_points}.")
@@ -152,7 +100,7 @@ def inclusion(idata, *, var_name="gamma", max_points=40, ax=None):
     return ax
 
 
-def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
+def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None) -> Axes:
     """Inclusion probabilities on the plane of a model with two inputs: the larger, the darker.
 
     Parameters
@@ -165,12 +113,6 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
         Area of the mark of a point that is always active, in square points.
     colorbar : bool
         Whether to explain the colours.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -232,19 +174,13 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None):
     return ax
 
 
-def cusum(result, *, ax=None):
+def cusum(result, *, ax=None) -> Axes:
     """Cusum path of each chain: hairy and close to zero where it mixes, smooth and far where not.
 
     Parameters
     ----------
     result : xarray.Dataset
         From :func:`bayeskernels.diagnostics.cusum.cusum`.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -255,35 +191,19 @@ def cusum(result, *, ax=None):
     """
     ax = as_axes(ax, figsize=(6.4, 3.6))
     ax.axhline(0.0, color=QUIET, linewidth=0.8)
-    _lines(ax, result, "path")
+    _lines(ax, result["path"])
     ax.set(xlabel="draw", ylabel="cusum path $S_t$")
     legend_below(ax, columns=4)
     return ax
 
 
-def hairiness(result, *, ax=None):
+def hairiness(result, *, ax=None) -> Axes:
     """Hairiness of each chain's cusum path, with its limits and the burn-in length it suggests.
 
-    Parameters
-    ----------
-    result : xarray.Dataset
-        From :func:`bayeskernels.diagnostics.cusum.cusum`.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
-    >>> series = np.random.default_rng(1).standard_normal((2, 300))
-    >>> ax = bk.plots.active_sets.hairiness(bk.active_sets.cusum(series))
+    It takes what :func:`cusum` takes.
     """
     ax = as_axes(ax, figsize=(6.4, 3.6))
-    _lines(ax, result, "hairiness")
+    _lines(ax, result["hairiness"])
     draws = result["draw"].values
     for k, burn_in in enumerate(result["burn_in"].values):
         for limit in ("lower", "upper"):
@@ -297,14 +217,11 @@ def hairiness(result, *, ax=None):
     return ax
 
 
-def _lines(ax, result, name):
-    for k, chain in enumerate(result["chain"].values):
+def _lines(ax, series, *, linewidth=1.0):
+    draws = series["draw"].values
+    for k, chain in enumerate(series["chain"].values):
         ax.plot(
-            result["draw"].values,
-            result[name].values[k],
-            color=_color(k),
-            linewidth=1.0,
-            label=f"chain {chain}",
+            draws, series.values[k], color=_color(k), linewidth=linewidth, label=f"chain {chain}"
         )
 
 

@@ -1,6 +1,7 @@
 """Regression on a line: mean, band of two standard deviations, data."""
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes
 
@@ -9,7 +10,7 @@ __all__ = ["regression_band"]
 
 def regression_band(
     prediction, x, *, data=None, truth=None, width=2.0, color=None, label="mean", ax=None
-):
+) -> Axes:
     """Predictive mean with a band of standard deviations (lecture, the sinusoidal data set).
 
     Parameters
@@ -28,12 +29,6 @@ def regression_band(
     color : color, optional
     label : str
         What the mean is called in the legend.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Errors of several methods over one shared parameter (KGS, Figure 4)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from bayeskernels.plots.style import (
@@ -16,7 +17,7 @@ from bayeskernels.plots.style import (
 __all__ = ["generalisation"]
 
 
-def generalisation(results, *, x="noise", reference=None, reference_label=None, ax=None):
+def generalisation(results, *, x="noise", reference=None, reference_label=None, ax=None) -> Axes:
     """Mean error with its standard error, by method and parameter (KGS, Figure 4).
 
     Parameters
@@ -30,12 +31,6 @@ def generalisation(results, *, x="noise", reference=None, reference_label=None, 
         Error at which to draw a dotted line.
     reference_label : str, optional
         What the line stands for.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Evidence as a function: over the noise level, and over the grid of a scan."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from bayeskernels.plots.style import (
@@ -16,8 +17,10 @@ from bayeskernels.plots.style import (
 __all__ = ["noise_curve", "noise_posterior", "scan_map"]
 
 
-def noise_curve(evidence, *, q=None, planted=None, label=None, color=None, ax=None):
+def noise_curve(evidence, *, q=None, planted=None, label=None, color=None, ax=None) -> Axes:
     """Log evidence over the noise level, with a band of two standard errors.
+
+    The dot is the largest evidence.
 
     Parameters
     ----------
@@ -30,13 +33,6 @@ def noise_curve(evidence, *, q=None, planted=None, label=None, color=None, ax=No
     label : str, optional
         For the legend, where several curves share axes.
     color : color, optional
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The dot is the largest evidence.
 
     Examples
     --------
@@ -64,7 +60,7 @@ def noise_curve(evidence, *, q=None, planted=None, label=None, color=None, ax=No
     return ax
 
 
-def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94, ax=None):
+def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94, ax=None) -> Axes:
     """Posterior density of the noise level, with its shortest interval shaded.
 
     Parameters
@@ -77,12 +73,6 @@ def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94,
         True noise level, where it is known; drawn as a line.
     probability : float
         Of the interval.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -119,22 +109,17 @@ def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94,
     return ax
 
 
-def scan_map(scan, *, along=None, ax=None):
+def scan_map(scan, *, along=None, ax=None) -> Axes:
     """Log evidence over the grid of a scan: a curve for one parameter, a heat map for two.
+
+    Numbers that grow geometrically get a logarithmic axis. The heat map shows by how much each
+    model falls short of the best, which a ring marks; gaps are models that could not be built.
 
     Parameters
     ----------
     scan : EvidenceScan
     along : sequence of str, optional
         One or two parameters to show, the others at their best; all by default.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Numbers that grow geometrically get a logarithmic axis. The heat map shows by how much each
-        model falls short of the best, which a ring marks; gaps are models that could not be built.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.evidence.comparison import compare
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
@@ -10,8 +11,11 @@ from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
 __all__ = ["evidence_dots"]
 
 
-def evidence_dots(evidences, *, relative=False, ax=None):
+def evidence_dots(evidences, *, relative=False, ax=None) -> Axes:
     """Log evidences with two standard errors, the best model on top.
+
+    Posterior probabilities of the models are written on the right. A hollow dot is an estimate
+    that came with a warning.
 
     Parameters
     ----------
@@ -19,14 +23,6 @@ def evidence_dots(evidences, *, relative=False, ax=None):
         Table of :func:`bayeskernels.evidence.compare`, or what that function takes.
     relative : bool
         Show differences to the best model.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Posterior probabilities of the models are written on the right. A hollow dot is an estimate
-        that came with a warning.
 
     Examples
     --------

@@ -2,13 +2,15 @@
 
 from importlib import import_module
 
+from matplotlib.axes import Axes
+
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.plots.evidence_dots import evidence_dots
 
 __all__ = ["evidence"]
 
 
-def evidence(what, *, ax=None, **options):
+def evidence(what, *, ax=None, **options) -> Axes:
     """Plot evidences: of several models, over noise levels, or over a grid of kernels.
 
     Parameters
@@ -17,14 +19,8 @@ def evidence(what, *, ax=None, **options):
         A dict of results or a table of :func:`bayeskernels.evidence.compare` are drawn as dots with
         error bars; a result of tempering as a curve over noise levels; a scan as a curve or a heat
         map over its grid.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
     **options
         For dots ``relative``, whether to show differences to the best.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

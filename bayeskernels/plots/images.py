@@ -1,13 +1,14 @@
 """A contact sheet of small images, such as the hardest training points (BPM, Figure 10)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.plots.style import INK, as_axes, as_text
 
 __all__ = ["image_grid"]
 
 
-def image_grid(images, captions=None, *, columns=5, cmap="gray_r", ax=None):
+def image_grid(images, captions=None, *, columns=5, cmap="gray_r", ax=None) -> Axes:
     """Images in rows, each with a caption under it (BPM, Figure 10).
 
     Parameters
@@ -20,12 +21,6 @@ def image_grid(images, captions=None, *, columns=5, cmap="gray_r", ax=None):
         Images in a row.
     cmap : str or matplotlib.colors.Colormap
         Large values are dark by default, like ink.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -9,7 +9,7 @@ from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_t
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
 
-__all__ = ["PlaneGrid", "plane_grid", "scatter_classes", "thin"]
+__all__ = ["PlaneGrid", "plane_grid", "planted_mask", "scatter_classes", "thin"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,19 @@ def plane_grid(model, *, resolution, margin=0.12):
     room = margin * np.where(high > low, high - low, 1.0)
     x, y = (np.linspace(low[k] - room[k], high[k] + room[k], resolution) for k in (0, 1))
     return PlaneGrid(x, y, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2))
+
+
+def planted_mask(planted, n_points):
+    """Labels that are known to be wrong, as an array of booleans; None stays None."""
+    if planted is None:
+        return None
+    mask = np.asarray(planted)
+    if mask.dtype != bool or mask.shape != (n_points,):
+        raise ValueError(
+            f"planted must be an array of {n_points} booleans, one for each training point, got "
+            f"{mask.dtype} of the shape {mask.shape}."
+        )
+    return mask
 
 
 def scatter_classes(ax, specification, *, size=26, alpha=1.0):

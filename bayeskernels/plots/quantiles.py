@@ -1,6 +1,7 @@
 """Two samples of one quantity, compared by their quantiles (BPM, Figure 4)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
@@ -8,7 +9,9 @@ from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, as_text
 __all__ = ["quantiles"]
 
 
-def quantiles(first, second, *, names=("first", "second"), n_quantiles=200, percent=True, ax=None):
+def quantiles(
+    first, second, *, names=("first", "second"), n_quantiles=200, percent=True, ax=None
+) -> Axes:
     """Quantile-quantile plot of two samples, for example of test errors (BPM, Figure 4).
 
     Where the points lie on a straight line the two distributions differ by shift and scale only;
@@ -24,12 +27,6 @@ def quantiles(first, second, *, names=("first", "second"), n_quantiles=200, perc
         How many quantiles to compare; not more than the shorter sample has values.
     percent : bool
         Whether the values are shares, to be shown as percentages.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
@@ -9,8 +10,10 @@ from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
 __all__ = ["active_learning"]
 
 
-def active_learning(curves, *, ax=None):
+def active_learning(curves, *, ax=None) -> Axes:
     """Error against the number of labels, for several ways of choosing them.
+
+    Curves are means over repetitions, with a band of two standard errors.
 
     Parameters
     ----------
@@ -18,13 +21,6 @@ def active_learning(curves, *, ax=None):
         From the name of a strategy to what
         :func:`bayeskernels.prediction.active_learning.learn_actively` returned: one DataFrame, or a
         list of one for each repetition.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        With the mean over repetitions, and a band of two standard errors around it.
 
     Examples
     --------

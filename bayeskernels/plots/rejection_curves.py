@@ -1,6 +1,7 @@
 """Error against the share of points on which no decision is made (KGS, section 4)."""
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
@@ -8,7 +9,7 @@ from bayeskernels.plots.style import QUIET, SERIES_COLORS, as_axes, as_text
 __all__ = ["rejection"]
 
 
-def rejection(curves, *, max_rejected=0.9, ax=None):
+def rejection(curves, *, max_rejected=0.9, ax=None) -> Axes:
     """Error on the kept points against the share of rejected ones.
 
     Parameters
@@ -17,12 +18,6 @@ def rejection(curves, *, max_rejected=0.9, ax=None):
         From :func:`bayeskernels.rejection_curve`; several ones by name.
     max_rejected : float
         Where to stop: at the end the error is that of a handful of points.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Decision boundaries of drawn classifiers (KGS, Figure 3)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
@@ -12,7 +13,7 @@ __all__ = ["decision_boundaries"]
 
 def decision_boundaries(
     model, idata, *, n_boundaries=50, resolution=120, alpha=0.25, legend=True, ax=None
-):
+) -> Axes:
     """Boundaries f(x) = 0 of some drawn classifiers over the plane (KGS, Figure 3).
 
     Parameters
@@ -28,12 +29,6 @@ def decision_boundaries(
     alpha : float
         Opacity of one boundary.
     legend : bool
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Probabilities of several classes over the plane."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
@@ -14,8 +15,10 @@ __all__ = ["class_map"]
 STRENGTH = 0.6
 
 
-def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=None):
+def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=None) -> Axes:
     """Which class is how probable over the plane: colours of the classes, mixed accordingly.
+
+    Lines divide the regions where one class is the most probable.
 
     Parameters
     ----------
@@ -29,13 +32,6 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
         Use at most so many draws, evenly spaced.
     legend : bool
         Whether to explain the markers.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Lines divide the regions where one class is the most probable.
 
     Examples
     --------

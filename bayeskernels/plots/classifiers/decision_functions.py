@@ -1,6 +1,7 @@
 """The output of one classifier over the plane (BPM, Figure 7)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.plots.plane import plane_grid, scatter_classes
 from bayeskernels.plots.style import INK, VOTES, as_axes, legend_below
@@ -11,7 +12,7 @@ __all__ = ["decision_function"]
 
 def decision_function(
     model, function, *, limit=None, n_lines=9, resolution=120, colorbar=True, legend=True, ax=None
-):
+) -> Axes:
     """Output of one classifier over the plane, with lines of equal height (BPM, Figure 7).
 
     Parameters
@@ -29,12 +30,6 @@ def decision_function(
         Grid points per side.
     colorbar, legend : bool
         Whether to explain colours and markers.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

@@ -1,14 +1,16 @@
 """Training points in the order of the doubt about their labels."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from sklearn.metrics import roc_auc_score
 
+from bayeskernels.plots.plane import planted_mask
 from bayeskernels.plots.style import INK, PLANTED, QUIET, as_axes
 
 __all__ = ["flip_ranking"]
 
 
-def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, ax=None):
+def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, ax=None) -> Axes:
     """Posterior probability that each label was flipped, the most suspicious first.
 
     Parameters
@@ -22,12 +24,6 @@ def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, a
         Where to draw the line between trust and doubt.
     max_points : int, optional
         Show the first so many points only; all by default.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -39,13 +35,7 @@ def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, a
     >>> ax = bk.plots.flip_ranking(bk.flip_probability(model, idata), planted=flipped)
     """
     values = np.asarray(probability, dtype=float)
-    if planted is not None:
-        planted = np.asarray(planted)
-        if planted.dtype != bool or planted.shape != values.shape:
-            raise ValueError(
-                f"planted must be an array of {len(values)} booleans, one for each training "
-                f"point, got {planted.dtype} of the shape {planted.shape}."
-            )
+    planted = planted_mask(planted, len(values))
     order = np.argsort(-values, kind="stable")[:max_points]
     rank = np.arange(1, len(order) + 1)
     ax = as_axes(ax, figsize=(6.4, 3.6))

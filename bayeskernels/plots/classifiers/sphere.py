@@ -1,6 +1,7 @@
 """The log posterior of a linear classifier in three dimensions, over its sphere (KGS, Figure 1)."""
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from bayeskernels.data import sphere_point
 from bayeskernels.plots.plane import thin
@@ -20,7 +21,7 @@ def log_posterior_sphere(
     max_draws=300,
     colorbar=True,
     ax=None,
-):
+) -> Axes:
     """Log posterior over the sphere of linear classifiers in three dimensions (KGS, Figure 1).
 
     Parameters
@@ -41,10 +42,6 @@ def log_posterior_sphere(
         Whether to explain the colours of a map.
     ax : matplotlib.axes.Axes, optional
         A new figure by default; for ``kind="surface"`` of the projection "3d".
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----

@@ -6,6 +6,7 @@ them has cut off its wrong side. It is found by looking from a point inside in a
 """
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
@@ -45,7 +46,7 @@ def version_space(
     max_draws=300,
     legend=True,
     ax=None,
-):
+) -> Axes:
     """Version space of linear classifiers in three dimensions (BPM, Figures 2 and 6).
 
     Parameters
@@ -64,12 +65,6 @@ def version_space(
     max_draws : int
         Show at most so many draws, evenly spaced.
     legend : bool
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Notes
     -----

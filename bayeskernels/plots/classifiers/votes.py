@@ -1,8 +1,8 @@
 """The vote of the drawn classifiers over the plane, with the labels that it doubts."""
 
-import numpy as np
+from matplotlib.axes import Axes
 
-from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
+from bayeskernels.plots.plane import plane_grid, planted_mask, scatter_classes, thin
 from bayeskernels.plots.style import INK, VOTES, as_axes, as_text, legend_below
 from bayeskernels.prediction.flips import flip_probability
 from bayeskernels.prediction.predict import predict
@@ -22,7 +22,7 @@ def vote_map(
     colorbar=True,
     legend=True,
     ax=None,
-):
+) -> Axes:
     """Share of the votes over the plane (Bayesian transduction, KGS, section 4).
 
     Parameters
@@ -41,12 +41,6 @@ def vote_map(
         Use at most so many draws, evenly spaced.
     colorbar, legend : bool
         Whether to explain colours and markers.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -59,7 +53,7 @@ def vote_map(
     specification = specification_of(model)
     specification.require_classes("vote_map", n_classes=2, remedy="Use bk.plots.class_map.")
     grid = plane_grid(model, resolution=resolution)
-    mask = _as_mask(planted, len(specification.codes))
+    mask = planted_mask(planted, len(specification.codes))
     idata = thin(model, idata, max_draws)
     prediction = predict(model, idata, grid.points, progressbar=False)
     vote = grid.image(prediction["vote"].values[:, 1])
@@ -103,15 +97,3 @@ def _ring(ax, X, label):
         label=label,
         zorder=5,
     )
-
-
-def _as_mask(planted, n_points):
-    if planted is None:
-        return None
-    mask = np.asarray(planted)
-    if mask.dtype != bool or mask.shape != (n_points,):
-        raise ValueError(
-            f"planted must be an array of {n_points} booleans, one for each training point, got "
-            f"{mask.dtype} of the shape {mask.shape}."
-        )
-    return mask
