@@ -4,10 +4,14 @@ import numpy as np
 
 from bayeskernels.models import bayesian_linear_regression, logistic_regression, rbf_network
 from bayeskernels.specification.base import specification_of
-from bayeskernels.zoo.entries.bayes_point import overlapping_moons
-from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
+from bayeskernels.zoo.entries.classification import overlapping_moons
+from bayeskernels.zoo.entries.regression import (
+    band_axes,
+    noisy_curve,
+    register_by_nuts,
+    regression_figures,
+)
 from bayeskernels.zoo.evidence import estimate_evidence
-from bayeskernels.zoo.registry import register
 
 NOTEBOOK = "05_bayesian_learning.ipynb"
 
@@ -46,16 +50,11 @@ def evidence_of_polynomial(model, idata, random_seed):
     return estimate_evidence(marginal, None, random_seed, method="quadrature")
 
 
-@register(
+@register_by_nuts(
     name="bayesian-linear-regression",
     title="Bayesian linear regression",
-    source="LEC",
-    steps=["NUTS"],
     load=noisy_wave,
     notebook=NOTEBOOK,
-    draws=500,
-    tune=500,
-    sample_options={"nuts_sampler": "pymc"},
     evidence=evidence_of_polynomial,
     figures=REGRESSION_FIGURES,
 )
@@ -67,32 +66,23 @@ def polynomial(problem):
     return bayesian_linear_regression(problem.X, problem.y, basis=DEGREE)
 
 
-@register(
+@register_by_nuts(
     name="logistic-regression",
     title="Logistic regression, cubic",
-    source="LEC",
-    steps=["NUTS"],
     load=overlapping_moons,
     notebook=NOTEBOOK,
-    draws=500,
-    tune=500,
-    sample_options={"nuts_sampler": "pymc"},
 )
 def cubic_logit(problem):
     """Log odds that are a cubic polynomial of each input; Gaussian weights of precision 0.1."""
     return logistic_regression(problem.X, problem.y, alpha=0.1, basis=3)
 
 
-@register(
+@register_by_nuts(
     name="rbf-network",
     title="RBF network, all adapted",
-    source="LEC",
-    steps=["NUTS"],
     load=noisy_wave,
     notebook="04_kernel_regression_and_gaussian_processes.ipynb",
-    draws=500,
-    tune=500,
-    sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
+    accept=0.9,
     figures=REGRESSION_FIGURES,
 )
 def adapted_network(problem):

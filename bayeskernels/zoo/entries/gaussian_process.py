@@ -5,8 +5,12 @@ import numpy as np
 from bayeskernels.gp import maximise_evidence
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction.predict import predict
-from bayeskernels.zoo.entries.regression import band_axes, noisy_curve, regression_figures
-from bayeskernels.zoo.registry import register
+from bayeskernels.zoo.entries.regression import (
+    band_axes,
+    noisy_curve,
+    register_by_nuts,
+    regression_figures,
+)
 
 
 def sinusoid():
@@ -39,16 +43,12 @@ FIGURES = regression_figures(
 )
 
 
-@register(
+@register_by_nuts(
     name="gp-regression",
     title="Gaussian-process regression",
-    source="LEC",
-    steps=["NUTS"],
     load=sinusoid,
     notebook="04_kernel_regression_and_gaussian_processes.ipynb",
-    draws=500,
-    tune=500,
-    sample_options={"nuts_sampler": "pymc", "target_accept": 0.9},
+    accept=0.9,
     figures=FIGURES,
 )
 def full_bayes(problem):

@@ -1,33 +1,39 @@
 """The generalized kernel model: entries of the zoo."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 from sklearn.datasets import load_wine
 
 from bayeskernels.distributions import GroupedPrecision
 from bayeskernels.models import generalized_kernel_model
-from bayeskernels.zoo.entries.bayes_point import overlapping_moons
+from bayeskernels.zoo.entries.classification import overlapping_moons, split
 from bayeskernels.zoo.problem import Problem
 from bayeskernels.zoo.registry import register
 
-NOTEBOOK = "03_generalized_kernel_models.ipynb"
+_register = partial(
+    register,
+    source="GKM",
+    steps=["ReversibleJump"],
+    notebook="03_generalized_kernel_models.ipynb",
+    tune=300,
+    sample_options={"reversible_jump": {"sweeps": 4}},
+)
 
 
 def wine():
     """Scikit-learn's wine, standardised."""
     bunch = load_wine()
-    order = np.random.default_rng(81).permutation(len(bunch.target))
-    train, test = order[:90], order[90:]
-    X = (bunch.data - bunch.data[train].mean(axis=0)) / bunch.data[train].std(axis=0)
-    names = bunch.target_names[bunch.target]
-    return Problem(
+    return split(
+        bunch.data,
+        bunch.target_names[bunch.target],
+        90,
+        seed=81,
+        standardise=True,
         name="wine",
         description="Three cultivars by 13 chemical measurements, from scikit-learn: 90 of the 178 "
         "wines for training, the others are the test set.",
-        X=X[train],
-        y=names[train],
-        X_test=X[test],
-        y_test=names[test],
     )
 
 
@@ -47,16 +53,12 @@ def disc_and_noise():
     )
 
 
-@register(
+@_register(
     name="generalized-kernel",
     title="Generalized kernel model, sparse",
-    source="GKM",
-    steps=["ReversibleJump"],
     load=overlapping_moons,
-    notebook=NOTEBOOK,
     draws=1000,
     tune=500,
-    sample_options={"reversible_jump": {"sweeps": 4}},
 )
 def sparse_probit(problem):
     """A probit model whose predictor is a kernel expansion in a few active points.
@@ -67,15 +69,11 @@ def sparse_probit(problem):
     return generalized_kernel_model(problem.X, problem.y, kernel=kernel, max_active=50)
 
 
-@register(
+@_register(
     name="generalized-kernel-classes",
     title="Generalized kernel model, three classes",
-    source="GKM",
-    steps=["ReversibleJump"],
     load=wine,
-    notebook=NOTEBOOK,
     draws=700,
-    tune=300,
     sample_options={"reversible_jump": {"sweeps": 4, "windows": 1}},
     evidence=None,  # no method for several classes or kernels
 )
@@ -87,16 +85,11 @@ def three_classes(problem):
     return generalized_kernel_model(problem.X, problem.y, max_active=20)
 
 
-@register(
+@_register(
     name="generalized-kernel-kernels",
     title="Generalized kernel model, two kernels",
-    source="GKM",
-    steps=["ReversibleJump"],
     load=disc_and_noise,
-    notebook=NOTEBOOK,
     draws=500,
-    tune=300,
-    sample_options={"reversible_jump": {"sweeps": 4}},
     evidence=None,  # no method for several classes or kernels
 )
 def two_kernels(problem):

@@ -1,83 +1,79 @@
 """The label-noise classifier of the Kernel Gibbs Sampler paper: six entries of the zoo."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 from sklearn.datasets import load_breast_cancer
 
-from bayeskernels.data import flip_labels, make_kgs_surrogate, make_two_moons
+from bayeskernels.data import make_kgs_surrogate
 from bayeskernels.models import label_noise_classifier
 from bayeskernels.samplers import KernelGibbs
+from bayeskernels.zoo.entries.classification import split, two_moons
 from bayeskernels.zoo.problem import Problem
 from bayeskernels.zoo.registry import register
 
-NOTEBOOK = "01_kernel_gibbs_sampler.ipynb"
+#: What most of these entries share.
+_register = partial(
+    register,
+    source="KGS",
+    steps=["RefractiveBilliard"],
+    notebook="01_kernel_gibbs_sampler.ipynb",
+    draws=1000,
+    tune=100,
+)
 
 
 def noisy_moons():
     """Two moons, one label in ten flipped."""
-    X, y = make_two_moons(100, scatter=0.18, random_seed=11)
-    noisy, flipped = flip_labels(y, 0.1, random_seed=12)
-    X_test, y_test = make_two_moons(1000, scatter=0.18, random_seed=13)
-    return Problem(
+    return two_moons(
+        100,
+        scatter=0.18,
+        seeds=(11, 13, 12),
+        flip_rate=0.1,
         name="two moons, 10% flipped",
-        description=f"100 points of two interleaved half circles; {flipped.sum()} labels were "
-        "turned over on purpose. Test labels are clean.",
-        X=X,
-        y=noisy,
-        X_test=X_test,
-        y_test=y_test,
-        flipped=flipped,
+        description="100 points of two interleaved half circles; {flips} labels were turned over "
+        "on purpose. Test labels are clean.",
     )
 
 
 def unevenly_noisy_moons():
     """Two moons, flips mostly in one class."""
-    X, y = make_two_moons(140, scatter=0.18, random_seed=21)
-    noisy, flipped = flip_labels(y, (0.02, 0.25), random_seed=22)
-    X_test, y_test = make_two_moons(1000, scatter=0.18, random_seed=23)
-    return Problem(
+    return two_moons(
+        140,
+        scatter=0.18,
+        seeds=(21, 23, 22),
+        flip_rate=(0.02, 0.25),
         name="two moons, 2% / 25% flipped",
         description="140 points of two interleaved half circles. One label in four of the lower "
         "moon was turned over and one in fifty of the upper moon, as far as chance had it: "
-        f"{flipped.sum()} in all. Test labels are clean.",
-        X=X,
-        y=noisy,
-        X_test=X_test,
-        y_test=y_test,
-        flipped=flipped,
+        "{flips} in all. Test labels are clean.",
     )
 
 
 def clean_moons():
     """Two moons that a smooth curve separates."""
-    X, y = make_two_moons(60, scatter=0.16, random_seed=31)
-    X_test, y_test = make_two_moons(1000, scatter=0.16, random_seed=32)
-    return Problem(
+    return two_moons(
+        60,
+        scatter=0.16,
+        seeds=(31, 32),
         name="two moons, separable",
         description="60 points of two half circles that a smooth curve separates; no flips.",
-        X=X,
-        y=y,
-        X_test=X_test,
-        y_test=y_test,
     )
 
 
 def breast_cancer():
     """Scikit-learn's breast cancer data, standardised."""
     bunch = load_breast_cancer()
-    order = np.random.default_rng(41).permutation(len(bunch.target))
-    train, test = order[:150], order[150:]
-    mean, sd = bunch.data[train].mean(axis=0), bunch.data[train].std(axis=0)
-    X = (bunch.data - mean) / sd
-    y = np.asarray(bunch.target_names)[bunch.target]
-    return Problem(
+    return split(
+        bunch.data,
+        np.asarray(bunch.target_names)[bunch.target],
+        150,
+        seed=41,
+        standardise=True,
         name="breast cancer",
         description="150 of the 569 biopsies that scikit-learn contains, 30 measurements of cell "
         "nuclei each, standardised; the other 419 are the test set.",
-        X=X[train],
-        y=y[train],
-        X_test=X[test],
-        y_test=y[test],
     )
 
 
@@ -96,16 +92,7 @@ def overlapping_arches():
     )
 
 
-@register(
-    name="label-noise",
-    title="Label-noise classifier",
-    source="KGS",
-    steps=["RefractiveBilliard"],
-    load=noisy_moons,
-    notebook=NOTEBOOK,
-    draws=1000,
-    tune=100,
-)
+@_register(name="label-noise", title="Label-noise classifier", load=noisy_moons)
 def label_noise(problem):
     """A direction in feature space, uniform on the sphere; every label is flipped with q = 0.1.
 
@@ -117,14 +104,11 @@ def label_noise(problem):
     )
 
 
-@register(
+@_register(
     name="label-noise-kernel-gibbs",
     title="Label-noise classifier, as in the paper",
-    source="KGS",
     steps=["KernelGibbs"],
     load=noisy_moons,
-    notebook=NOTEBOOK,
-    draws=1000,
     tune=250,
     step=lambda: KernelGibbs(sweeps=40),
 )
@@ -137,15 +121,12 @@ def label_noise_by_kernel_gibbs(problem):
     return label_noise(problem)
 
 
-@register(
+@_register(
     name="label-noise-inferred",
     title="Label-noise classifier, noise inferred",
-    source="KGS",
     steps=["RefractiveBilliard", "FlipRateGibbs"],
     load=breast_cancer,
-    notebook=NOTEBOOK,
     draws=500,
-    tune=100,
 )
 def label_noise_inferred(problem):
     """The flip rate has a uniform prior on (0, 1/2) and is learned together with the classifier.
@@ -155,16 +136,7 @@ def label_noise_inferred(problem):
     return label_noise_classifier(problem.X, problem.y, noise="infer", bias=1.0)
 
 
-@register(
-    name="version-space",
-    title="Version space (no label noise)",
-    source="KGS",
-    steps=["RefractiveBilliard"],
-    load=clean_moons,
-    notebook=NOTEBOOK,
-    draws=1000,
-    tune=100,
-)
+@_register(name="version-space", title="Version space (no label noise)", load=clean_moons)
 def version_space(problem):
     """Noise zero: all classifiers that make no training error, equally likely.
 
@@ -175,15 +147,12 @@ def version_space(problem):
     )
 
 
-@register(
+@_register(
     name="label-noise-by-class",
     title="Class-dependent label noise",
-    source="KGS",
     steps=["RefractiveBilliard", "FlipRateGibbs"],
     load=unevenly_noisy_moons,
-    notebook=NOTEBOOK,
     draws=750,
-    tune=100,
 )
 def label_noise_by_class(problem):
     """Each class has a flip rate of its own, and both are inferred.
@@ -195,14 +164,11 @@ def label_noise_by_class(problem):
     )
 
 
-@register(
+@_register(
     name="label-noise-kernel-width",
     title="Label-noise classifier, kernel width random",
-    source="KGS",
     steps=["RefractiveBilliard", "Slice"],
     load=overlapping_arches,
-    notebook=NOTEBOOK,
-    draws=1000,
     tune=300,
 )
 def label_noise_with_random_kernel(problem):

@@ -1,4 +1,4 @@
-"""What the regressions of the zoo share: noisy curves as problems, and figures."""
+"""What the regressions of the zoo share: noisy curves as problems, the step, and figures."""
 
 import numpy as np
 
@@ -6,8 +6,29 @@ from bayeskernels.plots import regression_band
 from bayeskernels.prediction.predict import predict
 from bayeskernels.zoo.figures import FigureOf, ranks, traces
 from bayeskernels.zoo.problem import Problem
+from bayeskernels.zoo.registry import register
 
-__all__ = ["band_axes", "noisy_curve", "regression_figures"]
+__all__ = ["band_axes", "noisy_curve", "register_by_nuts", "regression_figures"]
+
+
+def register_by_nuts(*, accept=0.8, **details):
+    """Decorate a builder of the lecture's models, which NUTS samples; see ``zoo.register``.
+
+    Parameters
+    ----------
+    accept : float
+        Acceptance rate at which to aim.
+    **details
+        Attributes of the entry.
+    """
+    return register(
+        source="LEC",
+        steps=["NUTS"],
+        draws=500,
+        tune=500,
+        sample_options={"nuts_sampler": "pymc", "target_accept": accept},
+        **details,
+    )
 
 
 def noisy_curve(curve, *, low, high, noise, seed, gap=None, **texts):
