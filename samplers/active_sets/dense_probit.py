@@ -17,12 +17,12 @@ which never changes:
 """
 
 import math
-from copy import deepcopy
 
 import numba
 import numpy as np
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
+from bayeskernels.samplers.active_sets.active_set_chain import Resumable
 from bayeskernels.samplers.active_sets.links.link import slice_precision
 from bayeskernels.samplers.active_sets.links.probit import draw_response, log_normal_cdf
 from bayeskernels.samplers.compiled import JIT, weighted_dot
@@ -165,7 +165,7 @@ def _log_likelihood(f, positive):
     return total
 
 
-class DenseProbitSampler:
+class DenseProbitSampler(Resumable):
     """Chain of a probit model with all points active.
 
     Parameters
@@ -185,6 +185,8 @@ class DenseProbitSampler:
         Whitened function in the eigenbasis.
     u, g, eta : float
     """
+
+    carried = ("s", "f", "x", "u", "g", "eta", "functions", "used")
 
     def __init__(self, gram, positive, *, g_prior=(2.0, 0.05), eta_prior=(0.5, 0.05)):
         values, basis = np.linalg.eigh(gram)
@@ -267,15 +269,3 @@ class DenseProbitSampler:
     def log_likelihood(self):
         """Log-probability of the labels at the present predictor."""
         return _log_likelihood(self.f, self.positive)
-
-    _carried = ("s", "f", "x", "u", "g", "eta", "functions", "used")
-
-    @property
-    def state(self):
-        """All that changes from sweep to sweep."""
-        return deepcopy({name: getattr(self, name) for name in self._carried})
-
-    @state.setter
-    def state(self, values):
-        for name, value in deepcopy(values).items():
-            setattr(self, name, value)

@@ -25,7 +25,7 @@ from bayeskernels.distributions import (
     PrecisionRV,
     SilvermanGRV,
 )
-from bayeskernels.samplers.active_sets.chain import move_probabilities, share
+from bayeskernels.samplers.active_sets.active_set_chain import move_probabilities, share
 from bayeskernels.samplers.active_sets.groups.grouped_form import GroupedForm
 from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, WINDOW
 from bayeskernels.samplers.active_sets.single_form import SingleForm

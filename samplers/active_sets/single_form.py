@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bayeskernels.samplers.active_sets.chain import ActiveSetSampler, share
+from bayeskernels.samplers.active_sets.active_set_chain import share
+from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 from bayeskernels.samplers.active_sets.dense_probit import DenseProbitSampler
 from bayeskernels.samplers.active_sets.kernel_move import PAPER_SCALE, KernelMove
 from bayeskernels.samplers.active_sets.learned_kernel import LearnedKernel
@@ -122,7 +123,7 @@ class SingleForm:
         for role, value in scales.items():
             setattr(chain, role, float(value))
         if has_noise:
-            chain.refresh(rng)
+            chain.renew(rng)
 
     def place(self, chain, active, values, scales, point, rng):
         """Set a chain down at active points and values of the model's variables, by role."""

@@ -79,7 +79,7 @@ class GroupedForm:
             self._by_contrast(chain, values["u"]),
             self._by_contrast(chain, beta)[:, active],
             scales["g"],
-            values.get("kernel_on", np.ones(len(chain.diagonal))),
+            values.get("kernel_on", np.ones(len(chain.diagonal()))),
             scales["eta"],
             rng,
         )

@@ -7,10 +7,8 @@ import pytest
 from scipy.special import digamma, log_ndtr
 
 from bayeskernels.distributions.active_set import log_size_weights
-from bayeskernels.samplers.active_sets.chain import (
-    ActiveSetSampler,
-    move_probabilities,
-)
+from bayeskernels.samplers.active_sets.active_set_chain import move_probabilities
+from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 from bayeskernels.samplers.active_sets.columns import prepare
 from bayeskernels.samplers.active_sets.links.probit import (
     impute,

@@ -74,7 +74,7 @@ def make_sampler(grams, labels, n_classes, **options):
 
 
 def start(sampler, rng):
-    q, r = len(sampler.diagonal), sampler.contrasts.shape[1]
+    q, r = len(sampler.diagonal()), sampler.contrasts.shape[1]
     sampler.place([0, 2], np.zeros(r), None, np.full(q, 0.7), np.ones(q), 0.5, rng)
 
 
@@ -156,12 +156,12 @@ def test_weights_are_judged_by_the_density_of_the_response():
     points = sampler.points.tolist()
     assert points
     sampler.active.scales[:] = 1.3, 0.8, 0.0
-    rebuild_groups(sampler.active, sampler.diagonal)
-    prepare_groups(sampler.active, sampler.S)
+    rebuild_groups(sampler.active, sampler.diagonal())
+    prepare_groups(sampler.active, sampler.s)
     values, squares = weight_spectrum(sampler.active, 1)
-    without = log_density(sampler.S, grams, points, (0.8, 0.0), 1.3**-2)
+    without = log_density(sampler.s, grams, points, (0.8, 0.0), 1.3**-2)
     for weight in (0.1, 1.0, 7.0):
-        gain = log_density(sampler.S, grams, points, (0.8, weight), 1.3**-2) - without
+        gain = log_density(sampler.s, grams, points, (0.8, weight), 1.3**-2) - without
         assert np.isclose(log_gain_of_kernel(values, squares, 2, weight), gain, atol=1e-5)
 
 
@@ -171,12 +171,12 @@ def test_updates_agree_with_computing_afresh():
     start(sampler, rng)
     for _ in range(60):
         sampler.sweep(rng)
-        prepare_groups(sampler.active, sampler.S)
+        prepare_groups(sampler.active, sampler.s)
         sampler._move(rng)
         m = 1 + 2 * len(sampler.points)
         carried = [a[:m, :m].copy() for a in (sampler.active.inverse, sampler.active.gram)]
         products = sampler.active.products[:m].copy()
-        prepare_groups(sampler.active, sampler.S)
+        prepare_groups(sampler.active, sampler.s)
         np.testing.assert_allclose(carried[0], sampler.active.inverse[:m, :m], atol=1e-8)
         np.testing.assert_allclose(products, sampler.active.products[:m], atol=1e-8)
         V = sampler.active.V[: len(sampler.points)].reshape(m - 1, N)
