@@ -88,7 +88,7 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
                     f'must be fixed or found too, {one.name}="evidence" or a number.'
                 )
         numbers = {one.name: one.number for one in known}
-        found = maximise_evidence(basis.factor.features, y, **numbers)
+        found = maximise_evidence(basis.at_training, y, **numbers)
         given = [Hyperparameter(name, getattr(found, name)) for name in ("alpha", "beta")]
     model = open_model()
     with model:

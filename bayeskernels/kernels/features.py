@@ -173,7 +173,7 @@ class KernelInputs(TensorSharedVariable):
         like = pytensor.shared(X, name=name, shape=(None, None))
         container = _LinkedContainer(like.type, [X], name=name)
         container.feature_map, container.training = feature_map, X
-        values = feature_map.factor.features
+        values = feature_map.at_training
         container.features = _Features(
             type=like.type, value=values, strict=False, name=f"{name}_features"
         )
@@ -191,7 +191,7 @@ class KernelInputs(TensorSharedVariable):
         feature_map = self.container.feature_map
         if np.array_equal(new_value, self.container.training):
             # Soft boundaries and white noise tell training points from new ones in the same place.
-            features = feature_map.factor.features
+            features = feature_map.at_training
         else:
             features = np.ascontiguousarray(feature_map(new_value))
         self.features.set_value(features, borrow=True)

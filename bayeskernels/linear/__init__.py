@@ -1,1 +1,1 @@
-"""Linear models with Gaussian weights, their basis functions, and RBF networks."""
+"""Linear models with Gaussian weights, their dual form as Gaussian processes, and RBF networks."""

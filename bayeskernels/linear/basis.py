@@ -5,7 +5,6 @@ inputs themselves, a number for powers of them, and any function of an array wil
 """
 
 from numbers import Integral
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -29,25 +28,20 @@ class Basis:
     ----------
     kernel : Kernel
         The kernel k(x, x') = phi(x)' phi(x').
-    factor : object
-        Its attribute ``features`` are those of the training inputs, as a feature map has them.
+    at_training : array of shape (n, M)
+        Features of the training inputs, as a feature map has them.
     """
 
     def __init__(self, function, names, X):
         self.function = function
         self.names = names
         self.kernel = CallableKernel(lambda X, Z: self(X) @ self(Z).T)
-        self.factor = SimpleNamespace(features=np.ascontiguousarray(self(X)))
+        self.at_training = np.ascontiguousarray(self(X))
 
     @property
     def rank(self):
         """Number M of features."""
         return len(self.names)
-
-    @property
-    def at_training(self):
-        """Features of the training inputs, shape (n, M)."""
-        return self.factor.features
 
     def __call__(self, X):
         """Features of the rows of X."""

@@ -199,7 +199,7 @@ class _SplitMachine:
         # A Gram matrix, since every kernel value is needed by several machines.
         self.model = bayes_point_machine(None, y, kernel=gram, bias=bias)
         feature_map = specification_of(self.model).feature_map
-        self.features = feature_map.factor.features
+        self.features = feature_map.at_training
         self.test_features = feature_map(cross)
         [self.value] = self.model.value_vars
         [self.walls] = LabelNoiseTarget(self.value, self.model).walls({})

@@ -8,7 +8,6 @@ its prior changes when g does. A singular K needs no jitter, A just has fewer co
 """
 
 from numbers import Integral
-from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -102,7 +101,7 @@ class _FeaturesWithRest:
     def __init__(self, feature_map, X):
         self.feature_map = feature_map
         self.kernel = feature_map.kernel
-        self.factor = SimpleNamespace(features=self._append(feature_map.factor.features, X))
+        self.at_training = self._append(feature_map.at_training, X)
 
     def __call__(self, X):
         return self._append(self.feature_map(X), X)

@@ -155,7 +155,7 @@ class PermutationPerceptron:
                 f"it is {found}. Build it with noise=0, or sample it by pm.sample."
             )
         specification.require_training_inputs("PermutationPerceptron")
-        features = specification.feature_map.factor.features
+        features = specification.feature_map.at_training
         self = cls.__new__(cls)
         # Softness and a low rank are in the model's coordinates already.
         self._rows = KernelRows(CallableKernel(_inner_products), features)
