@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from replay import assert_state_replays
 from scipy.special import digamma, log_ndtr
 
 from bayeskernels.distributions.active_set import log_size_weights
@@ -128,17 +129,7 @@ def test_large_sets_come_down_by_windows():
 
 def test_state_replays_exactly():
     _, _, sampler = run(6, False, 50)
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(7)
-        trail = []
-        for _ in range(30):
-            sampler.sweep(rng)
-            trail.append((*sampler.points.tolist(), sampler.g, sampler.u))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (*s.points.tolist(), s.g, s.u), sweeps=30)
 
 
 def test_too_many_points_at_the_start():

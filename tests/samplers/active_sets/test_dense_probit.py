@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from replay import assert_state_replays
 from scipy.special import log_ndtr
 
 import bayeskernels as bk
@@ -53,17 +54,7 @@ def test_posterior_is_exact(g_prior, eta_prior):
 def test_state_replays_exactly():
     sampler = DenseProbitSampler(GRAM, POSITIVE)
     sampler.place(np.arange(N), 0.0, None, 1.0, 1.0, np.random.default_rng(0))
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(3)
-        trail = []
-        for _ in range(10):
-            sampler.sweep(rng)
-            trail.append((sampler.u, sampler.g, *sampler.f))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (s.u, s.g, *s.f), sweeps=10)
 
 
 def test_step_of_a_dense_model():

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from replay import assert_state_replays
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
@@ -187,17 +188,7 @@ def test_density_of_the_response():
 
 def test_state_replays_exactly():
     _, _, sampler = run(POSITIVE, 3, MOVES[0], 5, [1.0])
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(3)
-        trail = []
-        for _ in range(120):
-            sampler.sweep(rng)
-            trail.append((sampler.u, *sampler.theta, *sampler.f))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (s.u, *s.theta, *s.f), sweeps=120)
 
 
 def test_refusals():

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from replay import assert_state_replays
 from scipy.stats import gamma as gamma_law
 from scipy.stats import norm, qmc
 
@@ -190,17 +191,7 @@ def test_state_replays_exactly():
     start(sampler, rng)
     for _ in range(10):
         sampler.sweep(rng)
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(7)
-        trail = []
-        for _ in range(20):
-            sampler.sweep(rng)
-            trail.append((*sampler.points.tolist(), *sampler.g, *sampler.u, *sampler.is_on))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (*s.points.tolist(), *s.g, *s.u, *s.is_on), sweeps=20)
 
 
 def test_too_many_points_at_the_start():

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from replay import assert_state_replays
 from scipy.special import logsumexp
 
 from bayeskernels.distributions.active_set import log_size_weights
@@ -182,14 +183,4 @@ def test_state_replays_exactly():
     sampler = ActiveSetSampler(gram.__getitem__, np.diag(gram), GaussianTargets.of(y, 0.4, 1.0), 4)
     sampler.place([0], 0.0, None, 1.0, 1.0, np.random.default_rng(0))
     sampler.sweep(np.random.default_rng(0))
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(3)
-        trail = []
-        for _ in range(120):
-            sampler.sweep(rng)
-            trail.append((sampler.u, sampler.g, sampler.noise, *sampler.f))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (s.u, s.g, s.noise, *s.f), sweeps=120)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from replay import assert_state_replays
 from scipy.special import expit, log_expit, ndtri
 from scipy.stats import qmc
 
@@ -140,14 +141,4 @@ def test_state_replays_exactly():
     sampler = ActiveSetSampler(GRAM.__getitem__, np.diag(GRAM), LogisticLabels.of(POSITIVE), 4)
     sampler.place([0], 0.0, None, 1.0, 1.0, np.random.default_rng(0))
     sampler.sweep(np.random.default_rng(0))
-    state = sampler.state
-    trails = []
-    for _ in range(2):
-        sampler.state = state
-        rng = np.random.default_rng(3)
-        trail = []
-        for _ in range(120):
-            sampler.sweep(rng)
-            trail.append((sampler.u, sampler.g, *sampler.f))
-        trails.append(trail)
-    assert trails[0] == trails[1]
+    assert_state_replays(sampler, lambda s: (s.u, s.g, *s.f), sweeps=120)
