@@ -1,4 +1,8 @@
-"""Synthetic two-class problems; every function takes a count and a seed and returns ``X, y``."""
+"""Synthetic two-class problems; every function takes a count and a seed and returns ``X, y``.
+
+Inputs X have the shape (n, number of features), labels y are whole numbers of the shape (n,). The
+seed is an int, a ``numpy.random.SeedSequence``, a ``numpy.random.Generator`` or None.
+"""
 
 import numpy as np
 
@@ -38,8 +42,6 @@ def make_kgs_surrogate(n: int = 76, *, random_seed=None) -> tuple[np.ndarray, np
     ----------
     n : int
         Number of points; the classes differ by at most one point.
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
-        Seed of the points.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def make_checkerboard(
         Squares per side, at least 2; the board is [-cells/2, cells/2] squared.
     noise : float
         Label flip rate, in [0, 1].
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
+    random_seed : seed
         Seed of points and flips.
 
     Returns
@@ -118,14 +120,8 @@ def make_linear_rule(
         rule depends on the seed alone, and the first points do not depend on `n`.
     n_features : int
         Dimension of the cube [-1, 1]^n_features, in which points are uniform.
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
+    random_seed : seed
         Seed of rule and points. All directions of the rule are equally likely.
-
-    Returns
-    -------
-    X : ndarray, shape (n, n_features)
-    y : ndarray of int, shape (n,)
-        Labels -1 and +1.
 
     References
     ----------
@@ -157,14 +153,6 @@ def make_ringnorm(n: int, *, random_seed=None) -> tuple[np.ndarray, np.ndarray]:
     ----------
     n : int
         Number of points; classes have equal probability.
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
-        Seed of the points.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 20)
-    y : ndarray of int, shape (n,)
-        Labels -1 and +1.
 
     References
     ----------
@@ -187,24 +175,8 @@ def make_twonorm(n: int, *, random_seed=None) -> tuple[np.ndarray, np.ndarray]:
     """Draw Breiman's twonorm problem: two unit Gaussians, 20 features.
 
     Class +1 is N((a, ..., a), I), class -1 is N((-a, ..., -a), I) with a = 2 / sqrt(20); the best
-    possible error is Phi(-2) = 2.3%.
-
-    Parameters
-    ----------
-    n : int
-        Number of points; classes have equal probability.
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
-        Seed of the points.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 20)
-    y : ndarray of int, shape (n,)
-        Labels -1 and +1.
-
-    References
-    ----------
-    Breiman, "Bias, variance, and arcing classifiers", TR 460, UC Berkeley, 1996.
+    possible error is Phi(-2) = 2.3%. Classes have equal probability; the source is that of
+    :func:`make_ringnorm`.
 
     Examples
     --------
@@ -232,8 +204,6 @@ def make_waveform(
         Number of points; the three classes have equal probability.
     three_classes : bool
         Return the classes 0, 1, 2 rather than the two-class problem of the IDA benchmark.
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
-        Seed of the points.
 
     Returns
     -------
@@ -274,8 +244,6 @@ def make_two_moons(
         Number of points, at least 2; the classes differ by at most one point.
     scatter : float
         Standard deviation of the Gaussian noise on the points (not on the labels).
-    random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
-        Seed of the points.
 
     Returns
     -------

@@ -4,17 +4,15 @@ import numba
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
-from pytensor.tensor.random.utils import normalize_size_param
 
 from bayeskernels.distributions.class_probability import label_log_probabilities, label_slopes
+from bayeskernels.distributions.sized import SizedRV
 
 __all__ = ["ProbitClass", "ProbitClassRV"]
 
@@ -79,7 +77,7 @@ def _slopes_in_numba(op, **kwargs):
     return slopes
 
 
-class ProbitClassRV(SymbolicRandomVariable):
+class ProbitClassRV(SizedRV):
     """The class whose predictor is the largest after standard normal noise."""
 
     name = "ProbitClass"
@@ -90,10 +88,7 @@ class ProbitClassRV(SymbolicRandomVariable):
     def rv_op(cls, f, *, size=None, rng=None):
         """Build the graph of a draw."""
         f = pt.as_tensor(f).astype("float64")
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(f, ndims_params=cls.ndims_params)
+        rng, size = cls.rng_and_size(rng, size, f)
         shape = (*tuple(size), f.shape[-1])
         next_rng, noise = pm.Normal.dist(shape=shape, rng=rng, return_next_rng=True)
         label = pt.argmax(f + noise, axis=-1)

@@ -9,18 +9,17 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+from pymc.distributions.distribution import Distribution, _support_point
 from pymc.distributions.transforms import Interval, _default_transform
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 from pytensor.tensor.special import betaln
+
+from bayeskernels.distributions.sized import SizedRV
 
 __all__ = ["FlipRate", "FlipRateRV"]
 
 
-class FlipRateRV(SymbolicRandomVariable):
+class FlipRateRV(SizedRV):
     """Inverse-distribution-function draw of a truncated Beta."""
 
     name = "FlipRate"
@@ -31,10 +30,7 @@ class FlipRateRV(SymbolicRandomVariable):
     def rv_op(cls, alpha, beta, *, size=None, rng=None):
         """Build the graph of a draw."""
         alpha, beta = (pt.as_tensor(p).astype("float64") for p in (alpha, beta))
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(alpha, beta, ndims_params=cls.ndims_params)
+        rng, size = cls.rng_and_size(rng, size, alpha, beta)
         next_rng, level = pm.Uniform.dist(size=size, rng=rng, return_next_rng=True)
         q = pt.betaincinv(alpha, beta, level * pt.betainc(alpha, beta, 0.5))
         return cls(inputs=[rng, size, alpha, beta], outputs=[next_rng, q])(rng, size, alpha, beta)

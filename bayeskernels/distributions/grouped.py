@@ -13,11 +13,9 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
 from pymc.distributions.multivariate import ZeroSumNormalRV
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
 from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.basic import GammaRV, NormalRV
-from pytensor.tensor.random.utils import normalize_size_param
 
 from bayeskernels.distributions.active_set import (
     ActiveSet,
@@ -26,6 +24,7 @@ from bayeskernels.distributions.active_set import (
     active_set_support_point,
 )
 from bayeskernels.distributions.silverman_g import active_factor
+from bayeskernels.distributions.sized import SizedRV
 
 __all__ = [
     "ClassOffsets",
@@ -144,7 +143,7 @@ class ClassOffsets(pm.ZeroSumNormal):
     rv_op = ClassOffsetsRV.rv_op
 
 
-class KernelOnRV(SymbolicRandomVariable):
+class KernelOnRV(SizedRV):
     """Whether a kernel takes part."""
 
     name = "KernelOn"
@@ -155,10 +154,7 @@ class KernelOnRV(SymbolicRandomVariable):
     def rv_op(cls, p, *, size=None, rng=None):
         """Build the graph of a draw."""
         p = pt.as_tensor(p).astype("float64")
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(p, ndims_params=cls.ndims_params)
+        rng, size = cls.rng_and_size(rng, size, p)
         next_rng, on = pm.Bernoulli.dist(p=p, size=size, rng=rng, return_next_rng=True)
         return cls(inputs=[rng, size, p], outputs=[next_rng, on])(rng, size, p)
 

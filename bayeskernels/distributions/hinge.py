@@ -81,11 +81,6 @@ class HingeLabel(OutputLabel):
     add up to between 0.74 and 1.14, depending on f. Draws, which need probabilities, come from the
     values divided by their sum.
 
-    Parameters
-    ----------
-    output : tensor_like of float
-        Output f.
-
     Examples
     --------
     >>> import pymc as pm
@@ -100,11 +95,6 @@ class HingeLabel(OutputLabel):
 
 class CompleteHingeLabel(OutputLabel):
     """Label (0 or 1) with the hinge likelihood divided by its sum over the two labels.
-
-    Parameters
-    ----------
-    output : tensor_like of float
-        Output f.
 
     Examples
     --------

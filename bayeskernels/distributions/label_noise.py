@@ -8,17 +8,16 @@ its graph says so, such that PyMC does not hand kernel hyperparameters to a grad
 import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.gradient import undefined_grad
-from pytensor.tensor.random.utils import normalize_size_param
+
+from bayeskernels.distributions.sized import SizedRV
 
 __all__ = ["LabelNoise", "LabelNoiseRV"]
 
 
-class LabelNoiseRV(SymbolicRandomVariable):
+class LabelNoiseRV(SizedRV):
     """A Bernoulli draw around the side of zero on which the output lies."""
 
     name = "LabelNoise"
@@ -29,10 +28,7 @@ class LabelNoiseRV(SymbolicRandomVariable):
     def rv_op(cls, output, flip_negative, flip_positive, *, size=None, rng=None):
         """Build the graph of a draw."""
         parameters = [pt.as_tensor(p) for p in (output, flip_negative, flip_positive)]
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(*parameters, ndims_params=cls.ndims_params)
+        rng, size = cls.rng_and_size(rng, size, *parameters)
         f, q_negative, q_positive = parameters
         # An output of exactly zero belongs to no class: its label is a fair coin.
         probability = pt.switch(

@@ -7,11 +7,10 @@ to all digits; these have a log-likelihood and a gradient everywhere.
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+from pymc.distributions.distribution import Distribution, _support_point
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
+
+from bayeskernels.distributions.sized import SizedRV
 
 __all__ = [
     "LogisticLabel",
@@ -23,7 +22,7 @@ __all__ = [
 ]
 
 
-class OutputLabelRV(SymbolicRandomVariable):
+class OutputLabelRV(SizedRV):
     """A label (0 or 1) whose log-likelihood is a function of its margin, plus or minus the output.
 
     With probabilities by ``pm.Bernoulli`` the gradient of log(1 - p) is NaN as soon as p is one to
@@ -46,17 +45,20 @@ class OutputLabelRV(SymbolicRandomVariable):
     def rv_op(cls, output, *, size=None, rng=None):
         """Build the graph of a draw."""
         output = pt.as_tensor(output)
-        rng = normalize_rng_param(rng)
-        size = normalize_size_param(size)
-        if rv_size_is_none(size):
-            size = implicit_size_from_params(output, ndims_params=cls.ndims_params)
+        rng, size = cls.rng_and_size(rng, size, output)
         p = cls.probability(output)
         next_rng, y = pm.Bernoulli.dist(p=p, size=size, rng=rng, return_next_rng=True)
         return cls(inputs=[rng, size, output], outputs=[next_rng, y])(rng, size, output)
 
 
 class OutputLabel(Distribution):
-    """Base of the labels that depend on an output only."""
+    """Base of the labels that depend on an output only.
+
+    Parameters
+    ----------
+    output : tensor_like of float
+        Output f.
+    """
 
     @classmethod
     def dist(cls, output, **kwargs):
@@ -85,11 +87,6 @@ class ProbitLabelRV(OutputLabelRV):
 class ProbitLabel(OutputLabel):
     """Label that is 1 with the probability Phi(output), 0 otherwise; right in both tails.
 
-    Parameters
-    ----------
-    output : tensor_like of float
-        Output f.
-
     Examples
     --------
     >>> import pymc as pm
@@ -116,11 +113,6 @@ class LogisticLabelRV(OutputLabelRV):
 
 class LogisticLabel(OutputLabel):
     """Label that is 1 with the probability 1 / (1 + exp(-output)), 0 otherwise.
-
-    Parameters
-    ----------
-    output : tensor_like of float
-        Output f.
 
     Examples
     --------
