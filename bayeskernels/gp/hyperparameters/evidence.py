@@ -1,10 +1,10 @@
 """Log evidence of a Gaussian process as a function of its hyperparameters, with its gradient.
 
 The covariance matrix is factored once for value and gradient. From its derivative with respect to
-the matrix (:class:`bayeskernels.gp.exact.GaussianEvidence`) PyTensor's reverse mode goes on through
-the kernel to all hyperparameters at once, without a matrix for each of them: so a length scale for
-every column costs no more than one. Gaussian kernels and sparse processes have functions of their
-own.
+the matrix (:class:`bayeskernels.linear.exact_process.GaussianEvidence`) PyTensor's reverse mode
+goes on through the kernel to all hyperparameters at once, without a matrix for each of them: so a
+length scale for every column costs no more than one. Gaussian kernels and sparse processes have
+functions of their own.
 """
 
 from functools import cached_property
