@@ -1,13 +1,10 @@
-"""How numba compiles the samplers: options of all compiled functions, and sums in a fixed order.
+"""Compiled code that all samplers share: sums in a fixed order, and the slice move.
 
-Draws may depend on nothing but model, data, seed and options. A function that LLVM may reassociate
-or contract is rounded as it happens to be optimised: by itself or within its caller, with arrays
-that lie near each other in memory or not. Which of the copies of a function in the cache of numba
-is run depends on the functions that a process has loaded before, so such draws differ from one
-process to the next. Floating-point arithmetic therefore is what the source says. Loops without a
+Floating-point arithmetic is what the source says (:mod:`bayeskernels.compiled`). Loops without a
 sum are vectorised all the same; sums are vectorised by :func:`dot` and :func:`weighted_dot`.
 """
 
+import math
 from functools import cache
 
 import numba
@@ -17,10 +14,9 @@ from numba.core import cgutils, errors
 from numba.extending import intrinsic
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["JIT", "dot", "one_blas_thread", "weighted_dot"]
+from bayeskernels.compiled import JIT
 
-#: Options of compiled functions. Of "fast" mathematics nothing that rounds may be added.
-JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+__all__ = ["dot", "one_blas_thread", "slice_logarithm", "step_out", "weighted_dot"]
 
 #: Numbers in a vector register, and partial sums that are under way at the same time.
 LANES, CHAINS = 4, 4
@@ -116,6 +112,66 @@ def dot(x, y):
 def weighted_dot(weights, x, y):
     """Sum over i of ``weights[i] * x[i] * y[i]``, as :func:`dot`."""
     return _weighted(weights, x, y)
+
+
+#: Options of functions that take a function: built into their callers, which numba caches. By
+#: themselves they cannot be cached, as a function that is passed has another address next time.
+_INLINE = JIT | {"cache": False, "forceinline": True}
+
+
+@numba.njit(**_INLINE)
+def step_out(here, height, log_density, data, rng, max_steps=0):
+    """Slice move of one number, by stepping out and shrinking (Neal 2003, figures 3 and 5).
+
+    Parameters
+    ----------
+    here : float
+    height : float
+        Log-density there.
+    log_density : function
+        Called as ``log_density(x, *data)``; a compiled function where this one is called by such.
+    data : tuple
+    rng : numpy.random.Generator
+    max_steps : int
+        Most steps of length one to both sides together, shared out at random, where a slice may be
+        endless; 0 for no limit.
+
+    Returns
+    -------
+    float
+        The density was last evaluated here, unless that is where the move began: rounding may put
+        even that place below the level, where numbers are very large.
+    """
+    level = height + math.log(1.0 - rng.random())
+    left = here - rng.random()
+    right = left + 1.0
+    to_left = to_right = -1
+    if max_steps > 0:
+        to_left = int(rng.random() * max_steps)
+        to_right = max_steps - 1 - to_left
+    while to_left != 0 and log_density(left, *data) > level:
+        left -= 1.0
+        to_left -= 1
+    while to_right != 0 and log_density(right, *data) > level:
+        right += 1.0
+        to_right -= 1
+    while right - left > 1e-10:
+        new = left + (right - left) * rng.random()
+        if log_density(new, *data) > level:
+            return new
+        if new < here:
+            left = new
+        else:
+            right = new
+    return here
+
+
+@numba.njit(**_INLINE)
+def slice_logarithm(value, log_density, data, rng, max_steps=0):
+    """Slice move of a positive number on the scale of its logarithm, as :func:`step_out`."""
+    here = math.log(value)
+    new = step_out(here, log_density(here, *data), log_density, data, rng, max_steps)
+    return value if new == here else math.exp(new)
 
 
 @cache

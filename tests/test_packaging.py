@@ -50,7 +50,7 @@ def may_import(module, other):
     here, there = folder(module), folder(other)
     if here == there or not here:
         return True
-    is_ground = GROUND | {"inputs"}
+    is_ground = GROUND | {"compiled", "inputs"}
     if here in is_ground:
         return there in is_ground
     if here in SIBLINGS:
@@ -100,6 +100,19 @@ def test_no_private_name_crosses_files(name):
         if (imported or other.rpartition(".")[2]).startswith("_")
     }
     assert private <= {"bayeskernels.__version__"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_compile_options_stand_in_one_place(name):
+    calls = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Call)]
+    compiled = [node for node in calls if getattr(node.func, "attr", None) in ("njit", "jit")]
+    own = [keyword.arg for node in compiled for keyword in node.keywords if keyword.arg]
+    assert not own, f"{name} has options {own} of its own: use **JIT of bayeskernels.compiled"
+    keys = [
+        key for node in ast.walk(TREES[name]) if isinstance(node, ast.Dict) for key in node.keys
+    ]
+    copies = [key for key in keys if getattr(key, "value", None) == "error_model"]
+    assert not copies or name == "bayeskernels.compiled"
 
 
 def test_no_cycle_of_imports():

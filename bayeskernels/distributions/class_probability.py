@@ -17,22 +17,19 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT, hazard, log_normal_cdf
+
 __all__ = [
     "class_probabilities",
-    "hazard",
     "label_log_probabilities",
     "label_mode",
     "label_slope",
     "label_slopes",
     "log_label_density",
-    "log_normal_cdf",
 ]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * math.log(2.0 * math.pi)
-_INVERSE_ROOT_TAU = 1.0 / math.sqrt(2.0 * math.pi)
 
 #: Width of the steps times sqrt(c): the trapezoidal rule is then wrong by less than 1e-12.
 STEP = 0.8
@@ -44,26 +41,7 @@ FAR_AHEAD = 9.0
 NEGLIGIBLE = 40.0
 
 
-@numba.njit(**_JIT)
-def log_normal_cdf(x):
-    """Logarithm of the standard normal distribution function; an asymptotic series on the left."""
-    if x > -20.0:
-        return math.log(0.5 * math.erfc(-x * _ROOT_HALF))
-    r = 1.0 / (x * x)
-    return (
-        -0.5 * x * x - math.log(-x) - _LOG_ROOT_TAU + math.log1p(r * (-1.0 + r * (3.0 - 15.0 * r)))
-    )
-
-
-@numba.njit(**_JIT)
-def hazard(x):
-    """Derivative of the logarithm of the normal distribution function."""
-    if x > -20.0:
-        return _INVERSE_ROOT_TAU * math.exp(-0.5 * x * x) / (0.5 * math.erfc(-x * _ROOT_HALF))
-    return math.exp(-0.5 * x * x - _LOG_ROOT_TAU - log_normal_cdf(x))
-
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def log_label_density(t, f, label):
     """Logarithm of h(t), up to the constant of the normal density of t.
 
@@ -83,7 +61,7 @@ def log_label_density(t, f, label):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def label_slope(t, f, label):
     """Derivative of log h at t."""
     total = -t
@@ -93,7 +71,7 @@ def label_slope(t, f, label):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def label_mode(f, label):
     """Mode of h, or nearly so: Newton's method from zero, which climbs towards it.
 
@@ -116,7 +94,7 @@ def label_mode(f, label):
     return t
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _label_log_probability(f, label):
     if len(f) == 2:
         return log_normal_cdf((f[label] - f[1 - label]) * _ROOT_HALF)
@@ -135,7 +113,7 @@ def _label_log_probability(f, label):
     return min(top + math.log(total * width) - _LOG_ROOT_TAU, 0.0)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def label_log_probabilities(f, labels):
     """Log-probabilities of labels.
 
@@ -162,7 +140,7 @@ def label_log_probabilities(f, labels):
     return values
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def label_slopes(f, labels):
     """Gradient of each label's log-probability by its predictors, shape (n, c).
 
@@ -196,7 +174,7 @@ def label_slopes(f, labels):
     return slopes
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def class_probabilities(f):
     """Probabilities of all classes, averaged over draws.
 

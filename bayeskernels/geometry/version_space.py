@@ -11,6 +11,7 @@ direction can all have on its side.
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.geometry.hard_margin import hull_weights
 from bayeskernels.geometry.unit_rows import unit_rows
 
@@ -23,7 +24,7 @@ SAFE_MARGIN = 1e-5
 SMALLEST_MARGIN = 1e-7
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(**JIT)
 def _dual_perceptron(gram, max_updates):
     """Perceptron that always corrects the worst point; O(m) per update with one Gram column.
 

@@ -30,6 +30,7 @@ import numba
 import numpy as np
 from scipy.special import expit, gammaincinv, roots_hermitenorm, stdtr
 
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.class_probability import class_probabilities
 from bayeskernels.distributions.hinge import complete_hinge_logit
 
@@ -134,7 +135,7 @@ def _table(rank):
     return np.append(values, 0.5), np.append(slopes, 0.0), 1.0 / step, by_angle
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**JIT)
 def _tally(outputs, weights, roots, values, slopes, per_step, by_angle):
     n, n_draws = outputs.shape
     votes, positive, gains, means = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)

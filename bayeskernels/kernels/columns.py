@@ -11,7 +11,10 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
 
-__all__ = ["ActiveGram", "KernelColumns"]
+__all__ = ["MAX_GRAM_BYTES", "ActiveGram", "KernelColumns"]
+
+#: Up to this size samplers store the kernel matrix; beyond, they compute columns when needed.
+MAX_GRAM_BYTES = 2**28
 
 
 class KernelColumns(Op):

@@ -16,6 +16,8 @@ import numba
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from bayeskernels.compiled import JIT
+
 __all__ = ["ExactPosterior", "GaussianEvidence"]
 
 
@@ -136,7 +138,7 @@ def _log_density(factor, squares):
     return float(-0.5 * squares - logarithms)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**JIT)
 def _symmetric_cotangent(inverse, dual):
     """Half of dual dual' - inverse, of which only the lower triangle is known."""
     n = len(dual)

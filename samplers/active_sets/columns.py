@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_sets.waiting_columns import (
     MAX_DEAD,
@@ -30,7 +31,7 @@ from bayeskernels.samplers.active_sets.waiting_columns import (
     whiten_entries,
     whiten_now,
 )
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot
 
 __all__ = [
     "ActiveColumns",

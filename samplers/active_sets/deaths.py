@@ -10,13 +10,14 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.waiting_columns import (
     bring_up_to_date,
     leave_out_dead,
     stored_rows,
     whiten_entries,
 )
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot
 
 __all__ = ["death_direction", "death_gain", "forget", "remove", "remove_soon"]
 

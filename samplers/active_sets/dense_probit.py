@@ -21,11 +21,12 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT, log_normal_cdf
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_sets.active_set_chain import Resumable
 from bayeskernels.samplers.active_sets.links.link import slice_precision
-from bayeskernels.samplers.active_sets.links.probit import draw_response, log_normal_cdf
-from bayeskernels.samplers.compiled import JIT, weighted_dot
+from bayeskernels.samplers.active_sets.links.probit import draw_response
+from bayeskernels.samplers.compiled import slice_logarithm, weighted_dot
 from bayeskernels.samplers.directions.billiards.orthant_billiard import bounce_in_orthant
 from bayeskernels.samplers.directions.block_draws import outputs_at
 
@@ -74,29 +75,6 @@ def _log_direction_density(log_g, eta, values, ones, r, shape, rate):
 
 
 @numba.njit(**JIT)
-def _slice_collapsed(g, eta, values, ones, r, shape, rate, rng):
-    """Slice move of g given the direction of the response (stepping out, Neal 2003)."""
-    width = 1.0
-    here = math.log(g)
-    level = _log_direction_density(here, eta, values, ones, r, shape, rate)
-    level += math.log(1.0 - rng.random())
-    left = here - width * rng.random()
-    right = left + width
-    while _log_direction_density(left, eta, values, ones, r, shape, rate) > level:
-        left -= width
-    while _log_direction_density(right, eta, values, ones, r, shape, rate) > level:
-        right += width
-    while True:
-        new = left + (right - left) * rng.random()
-        if _log_direction_density(new, eta, values, ones, r, shape, rate) > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
-
-
-@numba.njit(**JIT)
 def _bounce(s, function, signs, covariance, scales, rng):
     """Move the response along one trajectory; ``function`` is a draw of N(0, K)."""
     g, eta = scales[0], scales[1]
@@ -123,7 +101,8 @@ def _sweep(
     _bounce(s, function, signs, covariance, scales, rng)
     r = np.dot(rows, s)
     if shape_g > 0.0:
-        g = _slice_collapsed(scales[0], scales[1], values, ones, r, shape_g, rate_g, rng)
+        given = (scales[1], values, ones, r, shape_g, rate_g)
+        g = slice_logarithm(scales[0], _log_direction_density, given, rng)
         _, form = _response_form(g, scales[1], values, ones, r)
         length = math.sqrt(2.0 * rng.standard_gamma(0.5 * n) / form)
         for i in range(n):

@@ -19,6 +19,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_sets.columns import append, new_direction
 from bayeskernels.samplers.active_sets.deaths import remove
@@ -31,7 +32,7 @@ from bayeskernels.samplers.active_sets.moves import (
     log_size_weight,
     newton_step,
 )
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot
 
 __all__ = ["activate", "draw_inactive", "draw_window", "move_fork", "powered_terms"]
 

@@ -16,6 +16,7 @@ from scipy import linalg
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 from bayeskernels.samplers.active_sets.columns import prepare
 from bayeskernels.samplers.active_sets.moves import KERNEL
+from bayeskernels.samplers.compiled import step_out
 
 __all__ = ["KERNEL_MOVES", "PAPER_SCALE", "KernelMove"]
 
@@ -88,38 +89,26 @@ class KernelMove:
             self._install(sampler, candidate)
             sampler.counts[KERNEL, 1] += 1
 
-    def _slice(self, sampler, j, rng, width=1.0):
-        """Slice move of the logarithm of one coordinate (stepping out, Neal 2003)."""
+    def _slice(self, sampler, j, rng):
+        """Slice move of the logarithm of one coordinate."""
         here = math.log(sampler.theta[j])
+        candidate = None
 
-        def at(log_value):
+        def log_density(log_value):
+            nonlocal candidate
             theta = sampler.theta.copy()
             theta[j] = math.exp(log_value)
             candidate = self._candidate(sampler, theta)
             sampler.counts[KERNEL, 0] += 1
             if candidate is None:
-                return -math.inf, None
-            return candidate.log_density + self.log_prior(theta) + log_value, candidate
+                return -math.inf
+            return candidate.log_density + self.log_prior(theta) + log_value
 
-        level = self._present(sampler) + self.log_prior(sampler.theta) + here
-        level += math.log(1.0 - rng.random())
-        left = here - width * rng.random()
-        right = left + width
-        while at(left)[0] > level:
-            left -= width
-        while at(right)[0] > level:
-            right += width
-        while True:
-            new = left + (right - left) * rng.random()
-            density, candidate = at(new)
-            if density > level:
-                break
-            if new < here:
-                left = new
-            else:
-                right = new
-        self._install(sampler, candidate)
-        sampler.counts[KERNEL, 1] += 1
+        height = self._present(sampler) + self.log_prior(sampler.theta) + here
+        # The function behind the compiled one, as the density is none that could be compiled.
+        if step_out.py_func(here, height, log_density, (), rng) != here:
+            self._install(sampler, candidate)
+            sampler.counts[KERNEL, 1] += 1
 
     def _present(self, sampler):
         """Log-density of the response as things are."""

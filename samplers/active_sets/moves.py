@@ -24,6 +24,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.columns import (
     append,
     append_later,
@@ -46,7 +47,7 @@ from bayeskernels.samplers.active_sets.waiting_columns import (
     is_full,
     stored_rows,
 )
-from bayeskernels.samplers.compiled import JIT, dot, weighted_dot
+from bayeskernels.samplers.compiled import dot, weighted_dot
 
 __all__ = [
     "BIRTH",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayeskernels.kernels.columns import MAX_GRAM_BYTES
 from bayeskernels.samplers.active_sets.active_set_chain import share
 from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 from bayeskernels.samplers.active_sets.dense_probit import DenseProbitSampler
@@ -11,10 +12,7 @@ from bayeskernels.samplers.active_sets.links.identity import GaussianTargets
 from bayeskernels.samplers.active_sets.links.logistic import LogisticLabels
 from bayeskernels.samplers.active_sets.moves import KERNEL
 
-__all__ = ["MAX_GRAM_BYTES", "SingleForm"]
-
-#: Up to this size the kernel matrix is stored; beyond, columns are computed when they are needed.
-MAX_GRAM_BYTES = 2**28
+__all__ = ["SingleForm"]
 
 
 class SingleForm:

@@ -9,6 +9,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.columns import append, coupling, new_direction, products
 from bayeskernels.samplers.active_sets.links.link import (
     impute_response,
@@ -16,7 +17,7 @@ from bayeskernels.samplers.active_sets.links.link import (
     renew_response,
     slice_precision,
 )
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot
 
 __all__ = ["activate_points", "draw_coefficients", "finish_sweep", "log_likelihood", "renew"]
 

@@ -21,7 +21,8 @@ import math
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import dot
 
 __all__ = [
     "MAX_DEAD",

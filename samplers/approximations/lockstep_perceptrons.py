@@ -27,6 +27,7 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.approximations.kernel_rows import MemoryPlan, RowCache, plan_memory
 
 __all__ = ["LearnedPerceptrons", "Perceptron", "learn_perceptrons"]
@@ -35,7 +36,7 @@ FINISHED = -1
 GAVE_UP = -2
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(**JIT)
 def _advance(order, signs, outputs, alpha, state, slot_of, rows, uses, max_passes):
     """Let one perceptron learn until it needs a row that is not there.
 
@@ -81,7 +82,7 @@ def _advance(order, signs, outputs, alpha, state, slot_of, rows, uses, max_passe
     return answer
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(**JIT)
 def _look_ahead(order, position, signs, outputs, slot_of, found):
     """Points that come next, are wrong at present and have no row here; returns how many."""
     m = len(order)
@@ -96,7 +97,7 @@ def _look_ahead(order, position, signs, outputs, slot_of, found):
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(**JIT)
 def _count_errors(signs, outputs, counts):
     """Add one to the counts of all points at which a perceptron errs."""
     for i in range(len(counts)):

@@ -24,13 +24,12 @@ import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_limits
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
 
 __all__ = ["GaussianPosterior", "propagate_expectations"]
 
 _log = logging.getLogger(__name__)
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Terms per block: enough for full speed of the matrix products, few enough for the block itself.
 BLOCK_SIZE = 64
@@ -49,7 +48,7 @@ MIN_DAMPING = 0.05
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _tilted_moments(mean, variance, above, below):
     """Log-normaliser of a step times a Gaussian, and its two derivatives by the mean.
 
@@ -77,7 +76,7 @@ def _tilted_moments(mean, variance, above, below):
     return math.log(level), slope, curvature
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _visit(covariance, mean, precision, shift, above, below, damping):
     """Visit every term of a block once; everything is updated in place.
 
@@ -346,7 +345,7 @@ def _propagate(walls, form, tolerance, max_sweeps, damping, gram):
     )
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_sites(means, variances, precision, shift, above, below):
     """Terms of the normalising constant (Rasmussen and Williams 2006, equation (3.65))."""
     total = 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT
+from bayeskernels.compiled import JIT
 
 __all__ = ["FlipRates", "draw_rates", "draw_truncated_beta", "set_heights"]
 

@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT
+from bayeskernels.compiled import JIT
 
 __all__ = ["draw_angle"]
 

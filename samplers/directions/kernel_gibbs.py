@@ -21,7 +21,8 @@ import numba
 import numpy as np
 from pymc.step_methods.compound import Competence
 
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import dot
 from bayeskernels.samplers.directions.block_draws import fresh_outputs
 from bayeskernels.samplers.directions.block_sampler import BlockSampler
 from bayeskernels.samplers.directions.great_circle import draw_angle

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.active_set import log_size_weights
 from bayeskernels.samplers.active_sets.columns import ActiveColumns
 from bayeskernels.samplers.active_sets.forked_windows import (
@@ -32,8 +33,6 @@ from bayeskernels.samplers.tempering.powered_coefficients import (
 )
 
 __all__ = ["PoweredChain", "PoweredTarget", "Whereabouts"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Whitened columns are computed from scratch after this many sweeps.
 REBUILD_EVERY = 100
@@ -153,7 +152,7 @@ def _log_gamma_density(value, parameters):
     return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(value) - rate * value
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _sweep(
     state,
     f,
@@ -201,13 +200,13 @@ def _sweep(
     _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts):
     move_precisions(state, f, z, scalars, positive, power, hyper, rng)
     move_coefficients(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _activate_all(state, points, columns, diagonal):
     n = columns.shape[1]
     most_rows = len(state.V)

@@ -14,13 +14,13 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT, log_normal_cdf
 from bayeskernels.samplers.active_sets.forked_windows import powered_terms
-from bayeskernels.samplers.active_sets.links.probit import log_normal_cdf
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot, slice_logarithm
 
 __all__ = ["ETA", "OFFSET", "G", "log_likelihood", "move_coefficients", "move_precisions"]
 
-#: Steps out of a slice, each as long as its first interval.
+#: Steps out of a slice: from far out in the tails of the prior it may be endless.
 MAX_STEPS = 200
 
 #: Where the array of scalars of a chain has precisions and offset.
@@ -51,43 +51,10 @@ def log_likelihood(base, part, scale, positive):
 
 
 @numba.njit(**JIT)
-def _slice(base, part, precision, positive, power, shape, rate, rng):
-    """Slice move of a precision that scales ``part`` by one over its square root."""
-    here = math.log(precision)
-    level = shape * here - rate * precision
-    level += power * log_likelihood(base, part, 1.0 / math.sqrt(precision), positive)
-    level += math.log(1.0 - rng.random())
-    left = here - rng.random()
-    right = left + 1.0
-    # At most so many steps to the two sides together, shared out at random (Neal 2003, figure 3):
-    # from far out in the tails of the prior the slice may be endless.
-    steps = int(rng.random() * MAX_STEPS)
-    for side in range(2):
-        step = -1.0 if side == 0 else 1.0
-        end = left if side == 0 else right
-        for _ in range(steps if side == 0 else MAX_STEPS - 1 - steps):
-            density = shape * end - rate * math.exp(end)
-            density += power * log_likelihood(base, part, math.exp(-0.5 * end), positive)
-            if not density > level:
-                break
-            end += step
-        if side == 0:
-            left = end
-        else:
-            right = end
-    while True:
-        new = left + (right - left) * rng.random()
-        density = shape * new - rate * math.exp(new)
-        density += power * log_likelihood(base, part, math.exp(-0.5 * new), positive)
-        if density > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
-        if right - left < 1e-10:
-            # Numbers so large that rounding puts even the present place below the level.
-            return precision
+def _log_scale_density(log_precision, base, part, positive, power, shape, rate):
+    """Log-density of the logarithm of a precision that scales ``part`` by one over its root."""
+    density = shape * log_precision - rate * math.exp(log_precision)
+    return density + power * log_likelihood(base, part, math.exp(-0.5 * log_precision), positive)
 
 
 @numba.njit(**JIT)
@@ -114,7 +81,8 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
         for i in range(n):
             base[i] = u
             part[i] = (f[i] - u) * root
-        g = _slice(base, part, new, positive, power, shape_g, rate_g, rng)
+        given = (base, part, positive, power, shape_g, rate_g)
+        g = slice_logarithm(new, _log_scale_density, given, rng, MAX_STEPS)
         scalars[G] = g
         scale = 1.0 / math.sqrt(g)
         for i in range(n):
@@ -125,7 +93,8 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
         for i in range(n):
             base[i] = f[i] - u
             part[i] = whitened
-        eta = _slice(base, part, eta, positive, power, shape_eta, rate_eta, rng)
+        given = (base, part, positive, power, shape_eta, rate_eta)
+        eta = slice_logarithm(eta, _log_scale_density, given, rng, MAX_STEPS)
         scalars[ETA] = eta
         scalars[OFFSET] = whitened / math.sqrt(eta)
         for i in range(n):

@@ -6,14 +6,12 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import GammaRV
 
 from bayeskernels.distributions import ProbitLabelRV
+from bayeskernels.kernels.columns import MAX_GRAM_BYTES
 from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
 from bayeskernels.specification.base import specification_of
 
 __all__ = ["draws_to_posterior", "read_target"]
-
-#: Up to this size the kernel matrix is stored; beyond, columns are computed when they are needed.
-MAX_GRAM_BYTES = 2**28
 
 _ROLES = ("gamma", "beta", "u", "g", "eta")
 

@@ -23,6 +23,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy.linalg import blas
 
+from bayeskernels.compiled import JIT
 from bayeskernels.kernels.argument import numpy_function
 from bayeskernels.linear.exact_process import GaussianEvidence
 
@@ -116,7 +117,7 @@ class GaussianKernelFunction:
         return float(variance), scales, evidence, Z
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**JIT)
 def _fill(matrix, variance):
     """From inner products in the lower triangle to kernel values; the upper has them unscaled."""
     n = len(matrix)
@@ -132,7 +133,7 @@ def _fill(matrix, variance):
         matrix[i, i] = variance
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**JIT)
 def _weigh(matrix, dual):
     """Replace the inverse, in the lower triangle, by W, with what the upper one has."""
     n = len(matrix)
@@ -145,7 +146,7 @@ def _weigh(matrix, dual):
                 matrix[i, j] = by_covariance * matrix[j, i]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(**JIT)
 def _tiles(n):
     """First row and first column of the tiles of the lower triangle."""
     return [

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
 
 __all__ = [
@@ -38,8 +39,6 @@ __all__ = [
     "reflect_rows",
     "remove_group",
 ]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class GroupedColumns(NamedTuple):
@@ -98,7 +97,7 @@ class GroupedColumns(NamedTuple):
         return columns
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def column_scales(scales, m):
     """Factors of the first m columns in W."""
     q = len(scales) - 1
@@ -109,7 +108,7 @@ def column_scales(scales, m):
     return values
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def prepare_groups(state, S):
     """Bring inverse and products up to date for another response or other scales."""
     k = state.size[0]
@@ -131,7 +130,7 @@ def prepare_groups(state, S):
     state.products[1:m] = np.dot(state.V[:k].reshape(k * q, n), S)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _scaled_products(state, m):
     """W'S."""
     factors = column_scales(state.scales, m)
@@ -142,7 +141,7 @@ def _scaled_products(state, m):
     return B
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def death_directions(state, slot):
     """Unit vectors, (q, k), of each kernel's coordinates that only the point in ``slot`` needs."""
     k = state.size[0]
@@ -159,7 +158,7 @@ def death_directions(state, slot):
     return t
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def death_gain_of_group(state, t):
     """Log-ratio of p(S) without the directions t and with them.
 
@@ -188,7 +187,7 @@ def death_gain_of_group(state, t):
     return gain, reduced
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def group_directions(state, point, columns, diagonal, without, v, c, pivots):
     """Whitened columns v, (q, n), of a further point.
 
@@ -220,7 +219,7 @@ def group_directions(state, point, columns, diagonal, without, v, c, pivots):
             v[j, i] *= scale
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def group_products(state, v, S):
     """Inner products of a group v with itself, (q, q), with (1, V), (m, q), and with S, (q, r)."""
     k = state.size[0]
@@ -236,7 +235,7 @@ def group_products(state, v, S):
     return np.dot(v, v.T), with_columns, np.dot(v, S)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _schur_complement(state, inverse, own, with_columns, with_s):
     """Of a group's block in M, with what the others leave of its products, and weights."""
     m, q = with_columns.shape
@@ -260,7 +259,7 @@ def _schur_complement(state, inverse, own, with_columns, with_s):
     return schur, rest, solved
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def birth_gain_of_group(state, inverse, own, with_columns, with_s):
     """Log-ratio of p(S) with a further group and without it, given ``inverse`` without it."""
     schur, rest, _ = _schur_complement(state, inverse, own, with_columns, with_s)
@@ -269,7 +268,7 @@ def birth_gain_of_group(state, inverse, own, with_columns, with_s):
     return gain - 0.5 * r * math.log(np.linalg.det(schur))
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _extend_inverse(T, k, c, pivot):
     """Inverse of a factor with one more row, whose entries are c and the pivot."""
     for a in range(k + 1):
@@ -282,7 +281,7 @@ def _extend_inverse(T, k, c, pivot):
     T[k, k] = 1.0 / pivot
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def append_group(state, point, columns, v, c, pivots, own, with_columns, with_s):
     """Make a point active, with what the functions above have found."""
     k = state.size[0]
@@ -308,7 +307,7 @@ def append_group(state, point, columns, v, c, pivots, own, with_columns, with_s)
     state.size[0] = k + 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def mirrors(t):
     """Normals of length sqrt(2) of the reflections that take directions to the last axis.
 
@@ -327,7 +326,7 @@ def mirrors(t):
     return h
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def reflect_rows(rows, h):
     """Reflect the rows of a matrix that belong to columns 1, 2, ...; the constant's stays."""
     q, k = h.shape
@@ -341,7 +340,7 @@ def reflect_rows(rows, h):
                 rows[1 + a * q + j, d] -= h[j, a] * along[d]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def remove_group(state, slot):
     """Make the point in ``slot`` inactive; the last point takes its slot."""
     k = state.size[0]
@@ -383,7 +382,7 @@ def remove_group(state, slot):
     state.size[0] = k - 1
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def rebuild_groups(state, diagonal):
     """Recompute V, T and the Gram matrix from the kernel columns, against drift.
 

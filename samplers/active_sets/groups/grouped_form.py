@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from bayeskernels.kernels.columns import MAX_GRAM_BYTES
 from bayeskernels.samplers.active_sets.groups.chain import GroupedSampler
-from bayeskernels.samplers.active_sets.single_form import MAX_GRAM_BYTES
 
 __all__ = ["GroupedForm"]
 

@@ -16,6 +16,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.groups.columns import (
     append_group,
     birth_gain_of_group,
@@ -29,18 +30,16 @@ from bayeskernels.samplers.active_sets.groups.columns import (
     reflect_rows,
     remove_group,
 )
-from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP
+from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, draw_index
 
 __all__ = ["log_gain_of_kernel", "move_groups", "move_kernel", "weight_spectrum"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Cells of the grid of log g, and the range it covers below and above the prior's log of the mean.
 N_CELLS = 60
 LOWEST, HIGHEST = -15.0, 3.0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_groups(
     state, S, pool, columns, diagonal, used, birth, death, log_prior, n_proposals, rng, counts
 ):
@@ -139,7 +138,7 @@ def move_groups(
     return used, 0
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def weight_spectrum(state, kernel):
     """How p(S) depends on the weight of a kernel, the other weights given.
 
@@ -199,7 +198,7 @@ def weight_spectrum(state, kernel):
     return values, squares
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def log_gain_of_kernel(values, squares, r, weight):
     """Log-ratio of p(S) with a kernel of the given weight and without it."""
     x = weight * weight
@@ -210,14 +209,14 @@ def log_gain_of_kernel(values, squares, r, weight):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_target(log_g, values, squares, r, shape, rate):
     """Log-density of log g for a kernel that is on, without the constant of the prior."""
     gain = log_gain_of_kernel(values, squares, r, math.exp(-0.5 * log_g))
     return gain + shape * log_g - rate * math.exp(log_g)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_kernel(state, S, kernel, g, is_on, log_odds_off, shape, rate, rng):
     """Draw whether a kernel is on, and its precision g.
 
@@ -263,12 +262,7 @@ def move_kernel(state, S, kernel, g, is_on, log_odds_off, shape, rate, rng):
         # Outside of the grid, which holds all but nothing of the prior, the other moves have to do.
         accepted = not is_on or 0 <= here < N_CELLS
         if accepted:
-            top = log_weights.max()
-            level = rng.random() * np.exp(log_weights - top).sum()
-            new = 0
-            while new < N_CELLS and level >= math.exp(log_weights[new] - top):
-                level -= math.exp(log_weights[new] - top)
-                new += 1
+            new = draw_index(log_weights, rng)
             log_g = low + (new + rng.random()) * width
             log_ratio = 0.0
             if new < N_CELLS:

@@ -9,6 +9,7 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.groups.columns import (
     append_group,
     column_scales,
@@ -20,13 +21,12 @@ from bayeskernels.samplers.active_sets.links.classes import (
     draw_row,
     labels_log_probability,
 )
+from bayeskernels.samplers.compiled import slice_logarithm
 
 __all__ = ["activate_groups", "finish_grouped_sweep"]
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _impute(state, S, labels, contrasts, rng):
     """Draw each row of S given the others, offsets and coefficients integrated out.
 
@@ -72,7 +72,7 @@ def _impute(state, S, labels, contrasts, rng):
     state.products[1:m] = np.dot(state.V[:k].reshape(k * q, n), S)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _draw_coefficients(state, rng):
     """Offsets times sqrt(eta), and whitened coefficients, (m, r), given the response."""
     m = 1 + state.size[0] * state.V.shape[1]
@@ -89,7 +89,7 @@ def _draw_coefficients(state, rng):
     return np.dot(inverse, scaled) + np.dot(factor, noise)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _parts(state, z):
     """Sum of each kernel's whitened columns with their coefficients, (q, n, r)."""
     k = state.size[0]
@@ -104,37 +104,18 @@ def _parts(state, z):
     return parts
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_scale_density(log_g, part, rest, labels, contrasts, shape, rate):
-    """Log-density of log g given whitened coefficients, with S integrated out."""
+    """Log-density of log g given whitened coefficients, with S integrated out.
+
+    The predictor moves along: f = rest + part / sqrt(g).
+    """
     f = rest + math.exp(-0.5 * log_g) * part
     prior = shape * log_g - rate * math.exp(log_g)
     return prior + labels_log_probability(f, labels, contrasts)
 
 
-@numba.njit(**_JIT)
-def _slice_scale(part, rest, g, labels, contrasts, shape, rate, rng):
-    """Slice move of g that keeps the whitened coefficients: f = rest + part / sqrt(g)."""
-    here = math.log(g)
-    level = _log_scale_density(here, part, rest, labels, contrasts, shape, rate)
-    level += math.log(1.0 - rng.random())
-    left = here - rng.random()
-    right = left + 1.0
-    while _log_scale_density(left, part, rest, labels, contrasts, shape, rate) > level:
-        left -= 1.0
-    while _log_scale_density(right, part, rest, labels, contrasts, shape, rate) > level:
-        right += 1.0
-    while True:
-        new = left + (right - left) * rng.random()
-        if _log_scale_density(new, part, rest, labels, contrasts, shape, rate) > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
-
-
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def finish_grouped_sweep(state, S, labels, contrasts, g, eta, hyper, f, rng):
     """Steps 3 to 6. ``hyper`` are shape and rate of the priors of g and of eta.
 
@@ -157,14 +138,15 @@ def finish_grouped_sweep(state, S, labels, contrasts, g, eta, hyper, f, rng):
         for j in range(len(g)):
             if state.scales[1 + j] > 0.0:
                 rest = f - state.scales[1 + j] * parts[j]
-                g[j] = _slice_scale(parts[j], rest, g[j], labels, contrasts, shape_g, rate_g, rng)
+                given = (parts[j], rest, labels, contrasts, shape_g, rate_g)
+                g[j] = slice_logarithm(g[j], _log_scale_density, given, rng)
                 state.scales[1 + j] = 1.0 / math.sqrt(g[j])
                 f[:] = rest + state.scales[1 + j] * parts[j]
         draw_classes(f, labels, contrasts, S, rng)
     return u, z, eta
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def activate_groups(state, points, columns, diagonal, S):
     """Make points active, one after the other."""
     k_max, q, n = state.V.shape

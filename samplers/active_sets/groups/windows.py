@@ -11,13 +11,12 @@ import math
 import numba
 import numpy as np
 
+from bayeskernels.compiled import JIT, hazard, log_normal_cdf
 from bayeskernels.distributions.class_probability import (
     NEGLIGIBLE,
     STEP,
-    hazard,
     label_mode,
     log_label_density,
-    log_normal_cdf,
 )
 from bayeskernels.samplers.active_sets.groups.columns import (
     append_group,
@@ -28,16 +27,15 @@ from bayeskernels.samplers.active_sets.groups.columns import (
     reflect_rows,
     remove_group,
 )
+from bayeskernels.samplers.active_sets.moves import draw_index, log_size_weight
 
 __all__ = ["class_terms", "move_group_window"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 _ROOT_HALF = math.sqrt(0.5)
 _INVERSE_ROOT_TAU = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def class_terms(f, labels, contrasts, slope, bend):
     """Log-probability of the labels, with its derivatives by the predictors.
 
@@ -123,7 +121,7 @@ def class_terms(f, labels, contrasts, slope, bend):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _newton_steps(v, weights, slope, bend, mean, precision):
     """Means and precisions, (q, r), of a group's coefficients, by one step of Newton's method."""
     q, n = v.shape
@@ -138,7 +136,7 @@ def _newton_steps(v, weights, slope, bend, mean, precision):
             mean[j, d] = weights[j] * gradient / precision[j, d]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_prior_over_proposal(z, mean, precision):
     """Log-ratio of the standard normal density of coefficients to that of their proposal."""
     total = 0.0
@@ -150,7 +148,7 @@ def _log_prior_over_proposal(z, mean, precision):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _add_group(f, v, weights, z, sign, out):
     """Predictors with a group added (sign 1) or taken away (-1)."""
     out[:] = f
@@ -161,7 +159,7 @@ def _add_group(f, v, weights, z, sign, out):
                 out[i, d] += factor * v[j, i]
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _dying_directions(state, slots):
     """Orthonormal bases, (q, size, k): the first ones span what only the first slots need of V."""
     k = state.size[0]
@@ -179,7 +177,7 @@ def _dying_directions(state, slots):
     return D
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def move_group_window(
     state, S, f, z, labels, contrasts, born, columns, diagonal, n_deaths, log_prior, rng
 ):
@@ -247,9 +245,9 @@ def move_group_window(
         log_weights[below] = class_terms(path[below], labels, contrasts, slope, bend)
         _newton_steps(v, weights, slope, bend, mean, precision)
         log_share -= _log_prior_over_proposal(group, mean, precision)
-        log_weights[below] += log_share + _log_size_weight(log_prior, n, k - a - 1)
+        log_weights[below] += log_share + log_size_weight(log_prior, n, k - a - 1)
     log_weights[n_deaths] = class_terms(f, labels, contrasts, slope, bend)
-    log_weights[n_deaths] += _log_size_weight(log_prior, n, k)
+    log_weights[n_deaths] += log_size_weight(log_prior, n, k)
     coordinates = np.empty((n_births, q, k_max))
     pivots = np.empty((n_births, q))
     nothing = np.empty((0, 0))
@@ -267,17 +265,12 @@ def move_group_window(
         _add_group(path[above - 1], v, weights, group, 1.0, path[above])
         log_share += _log_prior_over_proposal(group, mean, precision)
         log_weights[above] = class_terms(path[above], labels, contrasts, slope, bend)
-        log_weights[above] += log_share + _log_size_weight(log_prior, n, k + a + 1)
+        log_weights[above] += log_share + log_size_weight(log_prior, n, k + a + 1)
         # Counted for the time being: the next columns have to be orthogonal to these.
         state.V[k + a] = v
         state.size[0] += 1
     state.size[0] = k
-    chances = np.exp(log_weights - log_weights.max())
-    level = rng.random() * chances.sum()
-    index = 0
-    while index < len(chances) - 1 and level >= chances[index]:
-        level -= chances[index]
-        index += 1
+    index = draw_index(log_weights, rng)
     f[:] = path[index]
     new_size = k - n_deaths + index
     for a in range(new_size - k):
@@ -291,9 +284,3 @@ def move_group_window(
         reflect_rows(z, mirrors(death_directions(state, dying[a])))
         remove_group(state, dying[a])
     return new_size != k
-
-
-@numba.njit(**_JIT)
-def _log_size_weight(log_prior, n, k):
-    """Log-probability of a set of k points, shared out among the orders that begin with it."""
-    return log_prior[k] - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)

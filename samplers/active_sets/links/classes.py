@@ -22,17 +22,16 @@ import numba
 import numpy as np
 from scipy.linalg import helmert
 
+from bayeskernels.compiled import JIT, log_normal_cdf
 from bayeskernels.distributions.class_probability import (
     label_log_probabilities,
     label_mode,
     label_slope,
     log_label_density,
 )
-from bayeskernels.samplers.active_sets.links.probit import log_normal_cdf, truncated_normal
+from bayeskernels.samplers.active_sets.links.probit import truncated_normal
 
 __all__ = ["class_contrasts", "draw_classes", "draw_row", "labels_log_probability"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 def class_contrasts(n_classes):
@@ -55,7 +54,7 @@ def class_contrasts(n_classes):
     return np.ascontiguousarray(-helmert(n_classes).T)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_row(mean, deviation, label, contrasts, row, rng):
     """Draw the response of one point from its normal distribution, cut off by the label.
 
@@ -102,14 +101,14 @@ def draw_row(mean, deviation, label, contrasts, row, rng):
         row[d] *= deviation
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_classes(f, labels, contrasts, S, rng):
     """Draw the whole response S given the predictors f, both of shape (n, c - 1)."""
     for i in range(len(f)):
         draw_row(f[i], 1.0, labels[i], contrasts, S[i], rng)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def labels_log_probability(f, labels, contrasts):
     """Log-probability of all labels given predictors of shape (n, c - 1)."""
     if len(contrasts) > 2:

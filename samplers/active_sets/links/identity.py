@@ -13,11 +13,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.links import link
+from bayeskernels.samplers.compiled import slice_logarithm
 
 __all__ = ["GaussianTargets", "gaussian_terms", "slice_noise"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class GaussianTargets(NamedTuple):
@@ -47,7 +47,7 @@ class GaussianTargets(NamedTuple):
         )
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def gaussian_terms(f, values, noise, slope, bend):
     """Log-density of the observations; slope becomes its gradient by f, bend its curvature.
 
@@ -62,36 +62,20 @@ def gaussian_terms(f, values, noise, slope, bend):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_noise_density(log_noise, n, squares, prior_scale):
     """Log-density of the logarithm of the noise given the sum of squared residuals."""
     noise = math.exp(log_noise)
     return (1 - n) * log_noise - 0.5 * squares / noise**2 - 0.5 * (noise / prior_scale) ** 2
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def slice_noise(noise, n, squares, prior_scale, rng):
     """Slice move of the noise given the predictor, on the scale of logarithms."""
-    width = 1.0
-    here = math.log(noise)
-    level = _log_noise_density(here, n, squares, prior_scale) + math.log(1.0 - rng.random())
-    left = here - width * rng.random()
-    right = left + width
-    while _log_noise_density(left, n, squares, prior_scale) > level:
-        left -= width
-    while _log_noise_density(right, n, squares, prior_scale) > level:
-        right += width
-    while True:
-        new = left + (right - left) * rng.random()
-        if _log_noise_density(new, n, squares, prior_scale) > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
+    return slice_logarithm(noise, _log_noise_density, (n, squares, prior_scale), rng)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _renew(f, values, noise, prior_scale, s, weights, rng):
     n = len(f)
     if prior_scale > 0.0:

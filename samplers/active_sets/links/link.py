@@ -17,9 +17,10 @@ import math
 
 import numba
 
-__all__ = ["impute_response", "label_terms", "log_label", "renew_response", "slice_precision"]
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import slice_logarithm
 
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
+__all__ = ["impute_response", "label_terms", "log_label", "renew_response", "slice_precision"]
 
 
 def log_label(response, i, f):
@@ -48,7 +49,7 @@ def renew_response(f, response, s, weights, rng):
     raise NotImplementedError("Only compiled code can call this.")
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_scale_density(log_g, part, offset, response, shape, rate):
     """Log-density of log g given whitened coefficients, auxiliary variables integrated out."""
     total = shape * log_g - rate * math.exp(log_g)
@@ -58,28 +59,11 @@ def _log_scale_density(log_g, part, offset, response, shape, rate):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def slice_precision(part, offset, g, response, shape, rate, rng):
     """Slice move of g that keeps the whitened coefficients z: f = u + V z / sqrt(g) moves along.
 
     Auxiliary variables are integrated out, so they have to be drawn anew afterwards. ``part`` is
     V z; the prior of g is Gamma(shape, rate).
     """
-    width = 1.0
-    here = math.log(g)
-    level = _log_scale_density(here, part, offset, response, shape, rate)
-    level += math.log(1.0 - rng.random())
-    left = here - width * rng.random()
-    right = left + width
-    while _log_scale_density(left, part, offset, response, shape, rate) > level:
-        left -= width
-    while _log_scale_density(right, part, offset, response, shape, rate) > level:
-        right += width
-    while True:
-        new = left + (right - left) * rng.random()
-        if _log_scale_density(new, part, offset, response, shape, rate) > level:
-            return math.exp(new)
-        if new < here:
-            left = new
-        else:
-            right = new
+    return slice_logarithm(g, _log_scale_density, (part, offset, response, shape, rate), rng)

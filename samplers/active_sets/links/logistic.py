@@ -18,12 +18,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.active_sets.links import link
 from bayeskernels.samplers.active_sets.links.polya_gamma import draw_polya_gamma
 
 __all__ = ["LogisticLabels", "logistic_terms"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class LogisticLabels(NamedTuple):
@@ -45,7 +44,7 @@ class LogisticLabels(NamedTuple):
         return cls(np.ascontiguousarray(positive, dtype=np.bool_), np.ones(len(positive)))
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _log_logistic(margin):
     """Logarithm of the logistic function."""
     if margin > 0.0:
@@ -53,7 +52,7 @@ def _log_logistic(margin):
     return margin - math.log1p(math.exp(margin))
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def logistic_terms(f, positive, weights, slope, bend):
     """Log-probability of the labels; slope becomes its gradient by f, bend its curvature.
 
@@ -71,7 +70,7 @@ def logistic_terms(f, positive, weights, slope, bend):
     return total
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _draw_weights(f, positive, s, weights, rng):
     for i in range(len(f)):
         root = math.sqrt(draw_polya_gamma(f[i], rng))

@@ -10,17 +10,15 @@ import math
 
 import numba
 
-from bayeskernels.samplers.active_sets.links.probit import log_normal_cdf
+from bayeskernels.compiled import JIT, log_normal_cdf
 
 __all__ = ["draw_polya_gamma"]
-
-_JIT = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 #: Where the two forms of the series, and the two parts of the proposal, meet.
 SPLIT = 0.64
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _coefficient(k, x):
     """Term k of the alternating series of the density at x."""
     h = k + 0.5
@@ -29,7 +27,7 @@ def _coefficient(k, x):
     return math.pi * h * (2.0 / (math.pi * x)) ** 1.5 * math.exp(-2.0 * h * h / x)
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def _left_part(z, rng):
     """Inverse Gaussian number of mean 1 / z and shape 1, below the split."""
     if z * SPLIT < 1.0:
@@ -53,7 +51,7 @@ def _left_part(z, rng):
             return x
 
 
-@numba.njit(**_JIT)
+@numba.njit(**JIT)
 def draw_polya_gamma(c, rng):
     """Draw a number from PG(1, c)."""
     z = 0.5 * abs(c)

@@ -11,31 +11,17 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from bayeskernels.compiled import JIT, log_normal_cdf
 from bayeskernels.samplers.active_sets.links import link
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.samplers.compiled import dot
 
 __all__ = [
     "draw_response",
     "impute",
-    "log_normal_cdf",
     "probit_labels",
     "probit_terms",
     "truncated_normal",
 ]
-
-
-@numba.njit(**JIT)
-def log_normal_cdf(x):
-    """Logarithm of the standard normal distribution function, accurate far to the left."""
-    if x > -20.0:
-        return math.log(0.5 * math.erfc(-x / math.sqrt(2.0)))
-    inverse = 1.0 / (x * x)
-    return (
-        -0.5 * x * x
-        - math.log(-x)
-        - 0.5 * math.log(2.0 * math.pi)
-        + math.log1p(-inverse + 3.0 * inverse * inverse)
-    )
 
 
 @numba.njit(**JIT)

@@ -9,7 +9,8 @@ factor is :math:`D_\gamma L`, so the whitened columns become :math:`D V` and coe
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import dot
 
 __all__ = ["reweigh"]
 

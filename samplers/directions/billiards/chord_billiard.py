@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import dot
 from bayeskernels.samplers.directions.billiards.rolling_ball import (
     outputs_inside,
     refuse_finite_walls,

@@ -15,7 +15,7 @@ import math
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.directions.billiards.wall_dynamics import next_wall
 
 __all__ = ["bounce_in_orthant"]

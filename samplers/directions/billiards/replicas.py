@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.directions.billiards.wall_dynamics import DURATION, fly
 from bayeskernels.samplers.directions.block_draws import outputs_at
 from bayeskernels.samplers.directions.compiled_flip_rates import draw_rates

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT, dot
+from bayeskernels.compiled import JIT
+from bayeskernels.samplers.compiled import dot
 from bayeskernels.samplers.directions.billiards.wall_dynamics import MAX_EVENTS, fly, wall_gram
 from bayeskernels.samplers.directions.block_draws import OFF_THE_WALL, fresh_outputs, outputs_at
 from bayeskernels.samplers.directions.block_sampler import BlockSampler

@@ -13,13 +13,13 @@ import math
 import numba
 import numpy as np
 
-from bayeskernels.samplers.compiled import JIT
+from bayeskernels.compiled import JIT
 from bayeskernels.samplers.directions.block_draws import outputs_at
 
 __all__ = [
     "DURATION",
     "MAX_EVENTS",
-    "MAX_GRAM_BYTES",
+    "MAX_WALL_GRAM_BYTES",
     "fly",
     "next_wall",
     "velocity_behind",
@@ -35,10 +35,10 @@ DURATION = (1.2, 1.9)
 MAX_EVENTS = 5_000_000
 
 #: Above this the Gram matrix of the walls is not stored: its columns are computed when needed.
-MAX_GRAM_BYTES = 2**31
+MAX_WALL_GRAM_BYTES = 2**31
 
 
-def wall_gram(normals, max_bytes=MAX_GRAM_BYTES):
+def wall_gram(normals, max_bytes=MAX_WALL_GRAM_BYTES):
     """Gram matrix of the wall normals, or an empty array where it would not fit."""
     n_walls = len(normals)
     if 8 * n_walls**2 > max_bytes:

@@ -13,7 +13,6 @@ from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 from bayeskernels.samplers.active_sets.columns import prepare
 from bayeskernels.samplers.active_sets.links.probit import (
     impute,
-    log_normal_cdf,
     probit_terms,
     truncated_normal,
 )
@@ -157,11 +156,6 @@ def test_truncated_normal_numbers(mean, positive):
     law = stats.truncnorm(*bounds, loc=mean, scale=1.5)
     # Fails by chance once in ten thousand runs.
     assert stats.kstest(draws, law.cdf).pvalue > 1e-4
-
-
-def test_log_normal_cdf():
-    x = np.array([-300.0, -40.0, -20.1, -19.9, -3.0, 0.0, 5.0])
-    np.testing.assert_allclose([log_normal_cdf(v) for v in x], log_ndtr(x), rtol=1e-7)
 
 
 def test_label_terms_are_derivatives():
