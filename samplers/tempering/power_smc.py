@@ -25,7 +25,7 @@ class PowerSMC:
     ----------
     powers : array of shape (n_powers,)
         From 0 to 1.
-    particles : list of list of Whereabouts
+    particles : list of list of PoweredState
         At each power, after their moves.
     log_evidence : float
     """
@@ -80,7 +80,7 @@ def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, *
     cloud = []
     for _ in range(n_particles):
         chain.draw_prior(rng)
-        cloud.append(chain.whereabouts)
+        cloud.append(chain.state)
     powers, clouds, log_evidence = [0.0], [cloud], 0.0
     while powers[-1] < 1.0:
         energies = np.array([where.energy for where in cloud])
@@ -93,7 +93,7 @@ def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, *
             chain.place(cloud[number])
             for _ in range(sweeps):
                 chain.sweep(power, rng)
-            moved.append(chain.whereabouts)
+            moved.append(chain.state)
         cloud = moved
         powers.append(power)
         clouds = [*clouds, cloud] if keep else [cloud]

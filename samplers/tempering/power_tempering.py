@@ -356,7 +356,7 @@ class _Run:
             places, energies, logs = [], [], []
             for _ in range(rounds):
                 ladder.round(rng)
-                places.append(ladder.coldest.whereabouts)
+                places.append(ladder.coldest.state)
                 energies.append(ladder.energies.copy())
                 logs.append(ladder.log_g.copy())
                 self.progress.advance(task)

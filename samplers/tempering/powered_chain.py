@@ -32,14 +32,14 @@ from bayeskernels.samplers.tempering.powered_coefficients import (
     move_precisions,
 )
 
-__all__ = ["PoweredChain", "PoweredTarget", "Whereabouts"]
+__all__ = ["PoweredChain", "PoweredState", "PoweredTarget"]
 
 #: Whitened columns are computed from scratch after this many sweeps.
 REBUILD_EVERY = 100
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class PoweredState:
     """Where a chain is, without what can be computed from it.
 
     Attributes
@@ -232,7 +232,7 @@ class PoweredChain:
 
     Attributes
     ----------
-    state : ActiveColumns
+    active : ActiveColumns
     f : array of shape (n,)
         Predictor.
     z : array of shape (max_active,)
@@ -251,7 +251,7 @@ class PoweredChain:
         self.steps, self.transports = steps, transports
         self.window_counts = np.zeros(3, dtype=np.int64)
         self.counts = np.zeros((2, 2), dtype=np.int64)
-        self.state = ActiveColumns.empty(target.n, target.max_active)
+        self.active = ActiveColumns.empty(target.n, target.max_active)
         self.z = np.zeros(target.max_active)
         self.f = np.zeros(target.n)
         self.scalars = np.ones(3)
@@ -259,7 +259,7 @@ class PoweredChain:
 
     def _clear(self, points):
         """Make exactly these points active."""
-        state, target = self.state, self.target
+        state, target = self.active, self.target
         state.size[0] = 0
         state.waiting[:] = 0
         state.is_active[:] = False
@@ -272,9 +272,9 @@ class PoweredChain:
         self.since_rebuild = 0
 
     def _set_predictor(self):
-        k = int(self.state.size[0])
+        k = int(self.active.size[0])
         g, _, u = self.scalars
-        self.f[:] = u + self.z[:k] @ self.state.V[:k] / np.sqrt(g)
+        self.f[:] = u + self.z[:k] @ self.active.V[:k] / np.sqrt(g)
 
     def draw_prior(self, rng):
         """Redraw everything from the target at power zero."""
@@ -299,10 +299,10 @@ class PoweredChain:
         """Make one sweep at a power."""
         target = self.target
         if self.since_rebuild >= REBUILD_EVERY:
-            self.place(self.whereabouts)
+            self.place(self.state)
         self.since_rebuild += 1
         hyper = target.hyper(power)
-        where = self.state, self.f, self.z, self.scalars, target.positive, power
+        where = self.active, self.f, self.z, self.scalars, target.positive, power
         if target.gram is not None:
             _sweep(
                 *where,
@@ -320,13 +320,13 @@ class PoweredChain:
             )
             return
         for _ in range(self.windows):
-            k = int(self.state.size[0])
+            k = int(self.active.size[0])
             low, high, is_forked = draw_window(k, target.max_active, target.n, self.width, rng)
             wanted = high - k + (high - low if is_forked else 0)
-            born = draw_inactive(self.state.is_active, wanted, rng)
+            born = draw_inactive(self.active.is_active, wanted, rng)
             columns = target.columns(born) if wanted else np.empty((0, target.n))
             kind = move_fork(
-                self.state,
+                self.active,
                 self.f,
                 self.z,
                 self.scalars[G],
@@ -348,13 +348,13 @@ class PoweredChain:
     @property
     def points(self):
         """Active points."""
-        return self.state.points[: self.state.size[0]]
+        return self.active.points[: self.active.size[0]]
 
     @property
     def beta(self):
         """Their coefficients."""
-        k = int(self.state.size[0])
-        return self.state.T[:k, :k].T @ self.z[:k] / np.sqrt(self.scalars[G])
+        k = int(self.active.size[0])
+        return self.active.T[:k, :k].T @ self.z[:k] / np.sqrt(self.scalars[G])
 
     @property
     def log_likelihood(self):
@@ -367,12 +367,12 @@ class PoweredChain:
         return self.target.energy(self.log_likelihood, *self.scalars[:2])
 
     @property
-    def whereabouts(self):
+    def state(self):
         """Where the chain is; :meth:`place` takes it there again."""
         g, eta, u = self.scalars.tolist()
         likelihood = self.log_likelihood
         energy = self.target.energy(likelihood, g, eta)
-        return Whereabouts(self.points.copy(), self.beta, u, g, eta, likelihood, energy)
+        return PoweredState(self.points.copy(), self.beta, u, g, eta, likelihood, energy)
 
     def place(self, where):
         """Set the chain down somewhere."""
@@ -381,7 +381,7 @@ class PoweredChain:
         k = len(where.points)
         if k:
             # T is triangular after births only.
-            factor = np.ascontiguousarray(self.state.T[:k, :k])
+            factor = np.ascontiguousarray(self.active.T[:k, :k])
             self.z[:k] = np.sqrt(where.g) * solve_triangular(
                 factor, where.beta, trans=1, lower=True
             )

@@ -94,7 +94,7 @@ def draws_to_posterior(model, draws):
     Parameters
     ----------
     model : pm.Model
-    draws : list of list of Whereabouts
+    draws : list of list of PoweredState
         Of each chain.
 
     Returns

@@ -140,11 +140,11 @@ def test_carried_predictor_and_columns():
         chain.sweep(0.6, rng)
     points, (_, _, u) = chain.points, chain.scalars
     k = len(points)
-    assert sorted(points) == np.flatnonzero(chain.state.is_active).tolist()
+    assert sorted(points) == np.flatnonzero(chain.active.is_active).tolist()
     np.testing.assert_allclose(u + chain.beta @ gram[points], chain.f, atol=1e-6)
-    V = chain.state.V[:k]
-    np.testing.assert_allclose(V, chain.state.T[:k, :k] @ gram[points], atol=1e-6)
-    where, f = chain.whereabouts, chain.f.copy()
+    V = chain.active.V[:k]
+    np.testing.assert_allclose(V, chain.active.T[:k, :k] @ gram[points], atol=1e-6)
+    where, f = chain.state, chain.f.copy()
     chain.place(where)
     np.testing.assert_allclose(chain.f, f, atol=1e-6)
     assert chain.energy == pytest.approx(where.energy, abs=1e-6)
