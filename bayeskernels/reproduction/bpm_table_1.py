@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from scipy.spatial.distance import cdist
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import load, random_splits
 from bayeskernels.geometry.hard_margin import FREE_OFFSET, hard_margin
 from bayeskernels.models import bayes_point_machine
+from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.samplers import sample_directions, simulate_billiard
 from bayeskernels.samplers.approximations.moment_matching import propagate_expectations
@@ -334,17 +333,14 @@ def reproduce_table(options, console):
         _inputs_and_labels(name, options.data_dir)  # What is missing is missed at once.
     # All sets grow together, so that what a stopped run has done makes a table of fewer splits.
     units = [f"{name}/{number}" for number in range(options.splits) for name in names]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("splits", total=len(units))
-        records = run_repetitions(
-            partial(compare_split, data_dir=options.data_dir),
-            units,
-            settings={"seed": options.seed, "draws": options.draws},
-            out=options.out,
-            jobs=options.jobs,
-            on_done=lambda: progress.advance(task),
-        )
+    records = run_with_progress(
+        partial(compare_split, data_dir=options.data_dir),
+        units,
+        what="splits",
+        settings={"seed": options.seed, "draws": options.draws},
+        options=options,
+        console=console,
+    )
     summary = summarise({name: records[k :: len(names)] for k, name in enumerate(names)})
     console.print(_errors_table(summary))
     console.print(_claims_table(summary))

@@ -4,13 +4,11 @@ import time
 from functools import partial
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from scipy.optimize import minimize
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import load, random_splits
 from bayeskernels.gp import (
     EvidenceFunction,
@@ -21,6 +19,7 @@ from bayeskernels.gp import (
 from bayeskernels.gp.hyperparameters.maximisation import starting_points
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction.predict import predict
+from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 
 __all__ = ["METHODS", "SETS", "run_split", "summarise"]
@@ -297,22 +296,19 @@ def reproduce_gp_benchmark(options, console):
         for method in group
         if method in chosen and (method != "bayes" or number < options.bayes_splits)
     ]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("fits", total=len(units))
-        records = run_repetitions(
-            partial(run_split, data_dir=options.data_dir),
-            units,
-            settings={
-                "seed": options.seed,
-                "starts": options.starts,
-                "tune": options.tune,
-                "draws": options.draws,
-            },
-            out=options.out,
-            jobs=options.jobs,
-            on_done=lambda: progress.advance(task),
-        )
+    records = run_with_progress(
+        partial(run_split, data_dir=options.data_dir),
+        units,
+        what="fits",
+        settings={
+            "seed": options.seed,
+            "starts": options.starts,
+            "tune": options.tune,
+            "draws": options.draws,
+        },
+        options=options,
+        console=console,
+    )
     tree = {}
     for unit, record in zip(units, records, strict=True):
         name, number, method = unit.split("/")

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pymc as pm
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.command.repetitions import run_repetitions
 from bayeskernels.data import make_kgs_sphere
 from bayeskernels.models import label_noise_classifier
 from bayeskernels.prediction.bayes_points import bayes_point
+from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.samplers import sample_directions
 
@@ -165,17 +164,14 @@ def reproduce_figure(options, console):
     """
     if options.repetitions < 1 or options.draws < 1:
         raise ValueError("--repetitions and --draws must be at least 1.")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("repetitions", total=options.repetitions)
-        records = run_repetitions(
-            compare_once,
-            options.repetitions,
-            settings={"seed": options.seed, "draws": options.draws},
-            out=options.out,
-            jobs=options.jobs,
-            on_done=lambda: progress.advance(task),
-        )
+    records = run_with_progress(
+        compare_once,
+        options.repetitions,
+        what="repetitions",
+        settings={"seed": options.seed, "draws": options.draws},
+        options=options,
+        console=console,
+    )
     summary = summarise(records)
     console.print(_errors_table(summary))
     console.print(_claims_table(summary))

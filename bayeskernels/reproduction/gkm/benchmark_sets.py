@@ -1,6 +1,6 @@
 """GKM Tables 2 to 7: sparse Bayesian kernel classifiers against dense ones on nine data sets."""
 
-from bayeskernels.reproduction.gkm.runs import TableRun, register_table, reproduce
+from bayeskernels.reproduction.gkm.runs import TableRun, register_table
 from bayeskernels.reproduction.gkm.views import show_checks, show_errors, show_sizes, show_times
 
 __all__ = ["TABLES"]
@@ -29,51 +29,50 @@ TABLES = {
 }
 
 
-@register_table(
-    TABLES[2], "Sparse Bayesian kernel classifiers against dense ones on nine data sets"
-)
-def reproduce_table_2(options, console):
+register_table(
+    TABLES[2],
+    "Sparse Bayesian kernel classifiers against dense ones on nine data sets",
     """Test error of Bayesian kernel classifiers (GKM, section 5.2, Table 2).
 
     FBGKM and SGPC are one model and have the same posterior: their columns are two chains with
     different seeds and starts, so that a difference between them is Monte Carlo error. A tuned SVM,
     which the paper does not show here, stands beside them. Tables 3 to 7 find in the same --out
     what is run here.
-    """
-    return reproduce(TABLES[2], options, console)
+    """,
+)
 
+register_table(
+    TABLES[3],
+    "Times for Table 2",
+    "Seconds of the processor behind Table 2 (GKM, section 5.2, Table 3).",
+)
 
-@register_table(TABLES[3], "Times for Table 2")
-def reproduce_table_3(options, console):
-    """Seconds of the processor behind Table 2 (GKM, section 5.2, Table 3)."""
-    return reproduce(TABLES[3], options, console)
-
-
-@register_table(TABLES[4], "Errors by the number of training points, newsgroups")
-def reproduce_table_4(options, console):
+register_table(
+    TABLES[4],
+    "Errors by the number of training points, newsgroups",
     """Test error on newsgroups with 300 to 800 training points (GKM, section 5.2, Table 4).
 
     The training parts of a partition contain the smaller ones; the test part is the rest.
-    """
-    return reproduce(TABLES[4], options, console)
+    """,
+)
 
+register_table(
+    TABLES[5],
+    "Times for Table 4",
+    "Seconds of the processor behind Table 4 (GKM, section 5.2, Table 5).",
+)
 
-@register_table(TABLES[5], "Times for Table 4")
-def reproduce_table_5(options, console):
-    """Seconds of the processor behind Table 4 (GKM, section 5.2, Table 5)."""
-    return reproduce(TABLES[5], options, console)
+register_table(
+    TABLES[6],
+    "Errors and times by the largest number of active points, newsgroups",
+    "Test error and time on newsgroups with k_max from 300 to 700 (GKM, section 5.2, Table 6).",
+)
 
-
-@register_table(TABLES[6], "Errors and times by the largest number of active points, newsgroups")
-def reproduce_table_6(options, console):
-    """Test error and time on newsgroups with k_max from 300 to 700 (GKM, section 5.2, Table 6)."""
-    return reproduce(TABLES[6], options, console)
-
-
-@register_table(TABLES[7], "How many points are active, nine data sets")
-def reproduce_table_7(options, console):
+register_table(
+    TABLES[7],
+    "How many points are active, nine data sets",
     """Largest, smallest and most frequent number of active points (GKM, section 5.2, Table 7).
 
     The paper does not say of which partition; here they are medians over partitions.
-    """
-    return reproduce(TABLES[7], options, console)
+    """,
+)

@@ -1,6 +1,6 @@
 """GKM Tables 8 and 9: classifiers that learn the width of every input, on four data sets."""
 
-from bayeskernels.reproduction.gkm.runs import TableRun, register_table, reproduce
+from bayeskernels.reproduction.gkm.runs import TableRun, register_table
 from bayeskernels.reproduction.gkm.views import show_checks, show_errors, show_times
 
 __all__ = ["TABLES"]
@@ -24,19 +24,20 @@ TABLES = {
 }
 
 
-@register_table(TABLES[8], "Classifiers that learn the widths of their kernels on four data sets")
-def reproduce_table_8(options, console):
+register_table(
+    TABLES[8],
+    "Classifiers that learn the widths of their kernels on four data sets",
     """Test error with a learned width for each input (GKM, section 5.3, Table 8).
 
     FBGKM+KL and SGPC+KL are one model and have the same posterior: two chains with different seeds
     and starts. FGP+KL is a full Gaussian process whose widths maximise Laplace's approximation of
     its evidence; the paper has expectation propagation. The SVM is tuned, with one width. Of
     SGP+FIC+KL there is the paper's column only.
-    """
-    return reproduce(TABLES[8], options, console)
+    """,
+)
 
-
-@register_table(TABLES[9], "Times for Table 8")
-def reproduce_table_9(options, console):
-    """Seconds of the processor behind Table 8 (GKM, section 5.3, Table 9)."""
-    return reproduce(TABLES[9], options, console)
+register_table(
+    TABLES[9],
+    "Times for Table 8",
+    "Seconds of the processor behind Table 8 (GKM, section 5.3, Table 9).",
+)

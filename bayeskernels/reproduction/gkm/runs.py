@@ -8,13 +8,12 @@ columns that take long can have fewer partitions.
 from dataclasses import dataclass, field
 from functools import partial
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from bayeskernels.command.repetitions import read_repetitions, run_repetitions
+from bayeskernels.command.repetitions import read_repetitions
 from bayeskernels.reproduction.gkm.methods import JOB_OF, run_unit
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
 from bayeskernels.reproduction.gkm.partitions import read_rows
 from bayeskernels.reproduction.gkm.summary import summarise
+from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 
 __all__ = ["TableRun", "add_arguments", "register_table", "reproduce"]
@@ -58,20 +57,21 @@ class TableRun:
         object.__setattr__(self, "cases", tuple(PAPER[self.name]))
 
 
-def register_table(table, title):
-    """Decorate the ``run`` function of a table so that the command line offers it.
+def register_table(table, title, description):
+    """Let the command line offer a table.
 
     Parameters
     ----------
     table : TableRun
-    title : str
+    title, description : str
     """
-    return register(
-        name=table.name,
-        title=title,
-        source="GKM",
-        add_arguments=partial(add_arguments, table),
-    )
+
+    def run(options, console):
+        return reproduce(table, options, console)
+
+    run.__doc__ = description
+    arguments = partial(add_arguments, table)
+    register(name=table.name, title=title, source="GKM", add_arguments=arguments)(run)
 
 
 def add_arguments(table, parser):
@@ -194,17 +194,14 @@ def _stored(units, settings, out):
 def _run(units, cases, settings, options, console):
     for case in cases:
         read_rows(case, options.data_dir)  # What is missing is missed at once.
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("partitions and methods", total=len(units))
-        records = run_repetitions(
-            partial(run_unit, data_dir=options.data_dir),
-            units,
-            settings=settings,
-            out=options.out,
-            jobs=options.jobs,
-            on_done=lambda: progress.advance(task),
-        )
+    records = run_with_progress(
+        partial(run_unit, data_dir=options.data_dir),
+        units,
+        what="partitions and methods",
+        settings=settings,
+        options=options,
+        console=console,
+    )
     return dict(zip(units, records, strict=True))
 
 
