@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 
 import numpy as np
+from _contest import clock
 from scipy.spatial.distance import pdist, squareform
 
 from bayeskernels.samplers.active_sets.chain import ActiveSetSampler
 
-__all__ = ["active_set_sampler", "labelled_kernel", "made_kernel"]
+__all__ = ["active_set_sampler", "labelled_kernel", "made_kernel", "trace_of_sweeps"]
 
 _FOLDERS = [os.environ.get("BAYESKERNELS_DATA", ""), Path(__file__).parents[2] / "shared" / "data"]
 
@@ -43,3 +44,16 @@ def active_set_sampler(gram, positive, k_max, **options):
     return ActiveSetSampler(
         lambda points: gram[points], np.diag(gram).copy(), positive, k_max, **options
     )
+
+
+def trace_of_sweeps(gram, positive, k_max, start, *, seconds, n_outputs, rng):
+    """Active points and first outputs after each sweep of so many CPU seconds, from ``start``."""
+    sampler = active_set_sampler(gram, positive, k_max)
+    sampler.place(rng.permutation(len(gram))[:start], 0.0, None, 1.0, 1.0, rng)
+    sampler.sweep(rng)
+    trace = []
+    began = clock()
+    while clock() - began < seconds:
+        sampler.sweep(rng)
+        trace.append([len(sampler.points), *sampler.f[:n_outputs]])
+    return np.array(trace, dtype=float)

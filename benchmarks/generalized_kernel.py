@@ -13,7 +13,12 @@ import numpy as np
 from _bench import run_parts
 from _contest import bulk_ess, clock
 from _generalized_peers import FormulaEleven, Naive, PlainSampler
-from _generalized_problems import active_set_sampler, labelled_kernel, made_kernel
+from _generalized_problems import (
+    active_set_sampler,
+    labelled_kernel,
+    made_kernel,
+    trace_of_sweeps,
+)
 from arviz_stats.base import array_stats
 from scipy.special import ndtr
 
@@ -134,15 +139,10 @@ def measure_mixing(bench):
         seconds = bench.scaled(16.0)
         for start in (5, k_max):
             bench.say(f"mixing: {name} from {start}")
-            sampler = active_set_sampler(gram, positive, k_max)
-            sampler.place(bench.rng.permutation(n)[:start], 0.0, None, 1.0, 1.0, bench.rng)
-            sampler.sweep(bench.rng)
-            trace = []
-            began = clock()
-            while clock() - began < seconds:
-                sampler.sweep(bench.rng)
-                trace.append([len(sampler.points), *sampler.f[:20]])
-            traces.append(np.array(trace, dtype=float))
+            trace = trace_of_sweeps(
+                gram, positive, k_max, start, seconds=seconds, n_outputs=20, rng=bench.rng
+            )
+            traces.append(trace)
         length = min(map(len, traces))
         kept = np.array([trace[length // 4 : length] for trace in traces])
         spent = sum(seconds * 0.75 * length / len(trace) for trace in traces)

@@ -6,7 +6,7 @@ Run ``python benchmarks/power_tempering.py --help``; how to read the result is i
 import numpy as np
 from _bench import run_parts
 from _contest import bulk_ess, clock
-from _generalized_problems import active_set_sampler, labelled_kernel
+from _generalized_problems import labelled_kernel, trace_of_sweeps
 
 import bayeskernels as bk
 from bayeskernels.samplers import PowerTempering
@@ -135,19 +135,14 @@ def measure_plain(bench):
         if found is None:
             return
         gram, positive, _, problem = found
-        n, k_max = PROBLEMS[key][1:3]
+        k_max = PROBLEMS[key][2]
         seconds = bench.scaled(8.0)
         for start in (5, k_max):
             bench.say(f"plain: {problem} from {start}")
-            sampler = active_set_sampler(gram, positive, k_max)
-            sampler.place(bench.rng.permutation(n)[:start], 0.0, None, 1.0, 1.0, bench.rng)
-            sampler.sweep(bench.rng)
-            trace = []
-            began = clock()
-            while clock() - began < seconds:
-                sampler.sweep(bench.rng)
-                trace.append([len(sampler.points), *sampler.f[:N_OUTPUTS]])
-            kept = np.array(trace, dtype=float)[len(trace) // 4 :]
+            trace = trace_of_sweeps(
+                gram, positive, k_max, start, seconds=seconds, n_outputs=N_OUTPUTS, rng=bench.rng
+            )
+            kept = trace[len(trace) // 4 :]
             f_ess = np.median([bulk_ess(kept[None, :, 1 + i]) for i in range(N_OUTPUTS)])
             spent = 0.75 * seconds
             bench.add(

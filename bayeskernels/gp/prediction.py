@@ -34,14 +34,12 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pymc as pm
     >>> import bayeskernels as bk
-    >>> X = np.linspace(0, 1, 20)[:, None]
     >>> kernel = pm.gp.cov.ExpQuad(1, ls=0.2)
-    >>> model = bk.models.gp_regression(X, np.sin(6 * X[:, 0]), kernel=kernel, noise=0.1)
-    >>> bk.gp.log_predictive_density(model, None, [[0.5]], [np.sin(3.0)]).round(2)
-    array([1.25])
+    >>> model = bk.models.gp_regression([[0.0]], [1.0], kernel=kernel, noise=0.1)
+    >>> bk.gp.log_predictive_density(model, None, [[0.0]], [1.0]).round(2)
+    array([1.04])
     """
     specification = process_of(model)
     if specification.kernel.is_precomputed:

@@ -32,6 +32,8 @@ class KernelReport:
 def check_kernel(kernel, X=None, *, tolerance=1e-8):
     """Check that a kernel is a symmetric, positive semidefinite function of two inputs.
 
+    An AssertionError says what was expected and what came.
+
     Parameters
     ----------
     kernel : pm.gp.cov.Covariance, callable or array of shape (m, m)
@@ -45,11 +47,6 @@ def check_kernel(kernel, X=None, *, tolerance=1e-8):
     Returns
     -------
     KernelReport
-
-    Raises
-    ------
-    AssertionError
-        Saying what was expected and what came.
 
     Examples
     --------

@@ -149,6 +149,8 @@ def check_posterior(
 ):
     """Check ``pm.sample``, and an estimate of the evidence, against weighted draws of the prior.
 
+    An AssertionError says what was expected and what came.
+
     Parameters
     ----------
     model, quantities
@@ -169,11 +171,6 @@ def check_posterior(
     -------
     dict of str to float
         Deviation of each mean in standard errors; that of the evidence as ``log evidence``.
-
-    Raises
-    ------
-    AssertionError
-        Saying what was expected and what came.
 
     Examples
     --------

@@ -76,11 +76,8 @@ class EvidenceFunction:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
     >>> import bayeskernels as bk
-    >>> X = np.linspace(0, 1, 20)[:, None]
-    >>> model = bk.models.gp_regression(X, np.sin(6 * X[:, 0]))
+    >>> model = bk.models.gp_regression([[0.0], [0.4], [1.0]], [0.0, 0.7, -0.3])
     >>> evidence = bk.gp.EvidenceFunction(model)
     >>> value, gradient = evidence(evidence.initial_point())
     >>> gradient.shape  # amplitude, length scale, noise

@@ -125,9 +125,8 @@ def maximise_evidence(
     --------
     >>> import numpy as np
     >>> import bayeskernels as bk
-    >>> rng = np.random.default_rng(1)
-    >>> X = rng.uniform(0, 6, size=(40, 1))
-    >>> model = bk.models.gp_regression(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
+    >>> x, error = np.linspace(0, 6, 40), 0.1 * np.random.default_rng(1).normal(size=40)
+    >>> model = bk.models.gp_regression(x[:, None], np.sin(x) + error)
     >>> best = bk.gp.maximise_evidence(model, random_seed=1)
     >>> best.converged, float(best.point["noise"].round(1))
     (True, 0.1)

@@ -15,12 +15,7 @@ class VfeFunction:
     Points are visited twice, once for the sums on which the bound depends and once for the
     gradient, each time in blocks.
 
-    Parameters
-    ----------
-    model : pm.Model
-    specification : GaussianProcessSpecification
-    values : list of TensorVariable
-        Value variables of the hyperparameters.
+    It takes the parameters of the exact process's ``ExactFunction``.
     """
 
     def __init__(self, model, specification, values):

@@ -18,20 +18,8 @@ WIDTHS_A_SWEEP = 4
 def run_sparse_learned(partition, max_active, *, draws, tune, seeds):
     """Chains of FBGKM+KL and SGPC+KL: one from few, one from as many active points as may be.
 
-    Parameters
-    ----------
-    partition : Partition
-    max_active : int
-    draws, tune : int
-        Of each chain; a draw is a sweep.
-    seeds : dict
-        ``numpy.random.SeedSequence`` of ``fbgkm_kl`` and ``sgpc_kl``.
-
-    Returns
-    -------
-    dict
-        By method: ``error``, ``seconds`` of the processor and ``size``, the mean number of active
-        points; of both chains together ``rhat`` and ``ess`` of that number.
+    Takes and returns what :func:`~bayeskernels.reproduction.gkm.chains.run_sparse` does, by the
+    names ``fbgkm_kl`` and ``sgpc_kl`` and without ``sizes``.
     """
     records, sizes = {}, []
     for method in ("fbgkm_kl", "sgpc_kl"):
