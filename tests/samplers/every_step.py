@@ -89,19 +89,18 @@ STEPS = {
 COMPILED_STEPS = {"moved walls": moved_walls, "independence": two_modes}
 
 
-def beside(step, **options):
+def beside(step):
     """Draws of a compound with a step of PyMC's own, for the width of the kernel."""
     with pm.Model():
         ell = pm.LogNormal("ell", 0.0, 0.5)
         generalized(X, LABELS, max_active=10, kernel=pm.gp.cov.Matern52(2, ls=ell))
-        own = step([ell], **options)
+        own = step([ell])
         return pm.sample(20, tune=20, chains=1, step=own, quiet=True, **QUIET).posterior
 
 
 #: What makes its draws by itself.
 CALLS = {
     "slice sampler beside a step": lambda: beside(pm.Slice),
-    "nuts beside a step": lambda: beside(pm.NUTS),
     "power tempering": lambda: (
         bk.samplers.PowerTempering(generalized(X, LABELS, max_active=6))
         .sample(20, tune=20, chains=1, **QUIET)

@@ -124,5 +124,5 @@ def test_a_regression_runs_and_is_reported():
     result = run_entry(find_entry("gp-regression"), draws=50, chains=2)
     # Noise of variance 0.04 on a sine of variance 0.5: 0.07 is the best there is.
     assert 0.04 < result.test_error < 0.15
-    assert set(result.watched) == {"amplitude", "ls", "noise"}
+    assert set(result.watched) == {"amplitude", "ls", "noise", "output"}
     assert "Mean and band" in render_report([result], random_seed=1)
