@@ -1,4 +1,9 @@
-"""Bayesian kernel machines as PyMC models, with the samplers they need as PyMC step methods."""
+"""Bayesian kernel machines as PyMC models, with the samplers they need as PyMC step methods.
+
+Examples in docstrings take ``import bayeskernels as bk``, ``import numpy as np`` and
+``import pymc as pm`` as given, and so ``az`` (ArviZ), ``pd`` (pandas), ``pt`` (``pytensor.tensor``)
+and ``xr`` (xarray).
+"""
 
 from bayeskernels import (
     data,

@@ -349,7 +349,6 @@ def as_known_labels(y, class_names, n_points, *, name, inputs):
 
     Examples
     --------
-    >>> import numpy as np
     >>> as_known_labels([0, 1], np.array([-1, 1]), 2, name="y_true", inputs="X_new")
     Traceback (most recent call last):
     ValueError: y_true has the label 0 at position 0, the classes of the model are -1, 1. ...

@@ -4,10 +4,27 @@ import doctest
 import importlib
 import pkgutil
 
+import arviz
+import numpy
+import pandas
+import pymc
+import pytensor.tensor
 import pytest
+import xarray
 from matplotlib import pyplot
 
 import bayeskernels
+
+#: What an example may use without an import, as the docstring of the package says.
+KNOWN = {
+    "az": arviz,
+    "bk": bayeskernels,
+    "np": numpy,
+    "pd": pandas,
+    "pm": pymc,
+    "pt": pytensor.tensor,
+    "xr": xarray,
+}
 
 MODULES = [
     module.name
@@ -20,7 +37,9 @@ MODULES = [
 @pytest.mark.parametrize("name", sorted(set(MODULES)))
 def test_examples(name):
     results = doctest.testmod(
-        importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        importlib.import_module(name),
+        extraglobs=KNOWN,
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
     )
     # Matplotlib warns of many open figures, and here warnings are errors.
     pyplot.close("all")

@@ -138,8 +138,6 @@ def laplace(model=None, *, start=None, max_iterations=2000):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> with pm.Model() as model:
     ...     mu = pm.Normal("mu", 0.0, 1.0)
     ...     x = pm.Normal("x", mu, 1.0, observed=2.0)

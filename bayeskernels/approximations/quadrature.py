@@ -134,8 +134,6 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> with pm.Model() as model:
     ...     p = pm.Beta("p", 1.0, 1.0)
     ...     heads = pm.Binomial("heads", n=3, p=p, observed=2)

@@ -40,9 +40,6 @@ def sizes(idata, *, var_name="gamma"):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> gamma = np.array([[[0, 1, 1], [0, 0, 1]]])
     >>> idata = az.from_dict({"posterior": {"gamma": gamma}})
     >>> bk.active_sets.sizes(idata).values.tolist()
@@ -64,9 +61,6 @@ def visits(idata, *, var_name="gamma"):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> gamma = np.array([[[0, 1, 1], [0, 0, 1]]])
     >>> idata = az.from_dict({"posterior": {"gamma": gamma}})
     >>> bk.active_sets.visits(idata).to_pandas()
@@ -106,9 +100,6 @@ def inclusion(idata, *, var_name="gamma"):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> gamma = np.array([[[0, 1, 1], [0, 0, 1]]])
     >>> idata = az.from_dict({"posterior": {"gamma": gamma}})
     >>> bk.active_sets.inclusion(idata)["probability"].values.tolist()
@@ -211,9 +202,6 @@ def agreement(idata, *, var_name="gamma"):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> gamma = np.random.default_rng(1).binomial(1, [0.5, 0.5, 0.0], size=(2, 400, 3))
     >>> idata = az.from_dict({"posterior": {"gamma": gamma}})
     >>> result = bk.active_sets.agreement(idata)

@@ -18,8 +18,6 @@ def batch_means(values):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.diagnostics.batch_means import batch_means
     >>> batch_means(np.array([[1.0, 3.0, 5.0, 7.0]])).tolist()
     [[2.0, 6.0]]
     """

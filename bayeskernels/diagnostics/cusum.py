@@ -81,8 +81,6 @@ def cusum(series, *, centre="mean", confidence=0.9, thin=1, symmetric=False):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> rng = np.random.default_rng(1)
     >>> independent, walk = rng.standard_normal(1000), rng.standard_normal(1000).cumsum()
     >>> bk.active_sets.cusum([independent, walk])["converged"].values.tolist()

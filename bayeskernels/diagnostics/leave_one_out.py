@@ -43,9 +43,6 @@ def loo(model, idata, *, progressbar=True):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> loos = {}
     >>> for width in (0.5, 5.0):

@@ -43,8 +43,6 @@ def monitor(model, idata, X=None, *, max_points=20, progressbar=True):
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
     >>> idata = bk.samplers.sample_directions(model, draws=500, random_seed=1)

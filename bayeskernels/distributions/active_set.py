@@ -38,8 +38,6 @@ def log_size_weights(n, max_active, alpha, beta):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.distributions.active_set import log_size_weights
     >>> weights = np.exp(log_size_weights(2, 2, 1.0, 1.0))  # one empty set, two of one, one of two
     >>> weights.round(4).tolist()
     [0.3333, 0.1667, 0.3333]
@@ -101,8 +99,6 @@ class ActiveSet(Distribution):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import ActiveSet
     >>> gamma = pm.draw(ActiveSet.dist(3, n=10), draws=100, random_seed=1)
     >>> gamma.shape, int(gamma.sum(axis=1).max())
     ((100, 10), 3)

@@ -108,8 +108,6 @@ class ProbitClass(Distribution):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import ProbitClass
     >>> pm.logp(ProbitClass.dist([[0.0, 0.0, 0.0], [0.0, 0.0, 60.0]]), 0).eval().round(3).tolist()
     [-1.099, -904.667]
     """

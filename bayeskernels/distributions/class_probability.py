@@ -129,8 +129,6 @@ def label_log_probabilities(f, labels):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.distributions.class_probability import label_log_probabilities
     >>> label_log_probabilities(np.zeros((1, 4)), np.array([2])).round(6) == np.log(0.25).round(6)
     array([ True])
     """
@@ -192,8 +190,6 @@ def class_probabilities(f):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.distributions.class_probability import class_probabilities
     >>> class_probabilities(np.zeros((1, 1, 4))).round(9).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """

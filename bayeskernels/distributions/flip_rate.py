@@ -46,8 +46,6 @@ class FlipRate(Distribution):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import FlipRate
     >>> q = pm.draw(FlipRate.dist(1, 9), draws=100, random_seed=1)
     >>> bool(((0 < q) & (q < 0.5)).all())
     True

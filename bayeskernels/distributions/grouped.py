@@ -56,8 +56,6 @@ class GroupedActiveSet(ActiveSet):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import GroupedActiveSet
     >>> int(pm.draw(GroupedActiveSet.dist(3, n=10), random_seed=1).sum()) <= 3
     True
     """
@@ -86,8 +84,6 @@ class GroupedPrecision(pm.Gamma):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import GroupedPrecision
     >>> pm.draw(GroupedPrecision.dist(2.0, 0.05, shape=3), random_seed=1).shape
     (3,)
     """
@@ -106,9 +102,6 @@ class GroupedOffset(pm.Normal):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import GroupedOffset
     >>> bool(np.isfinite(pm.draw(GroupedOffset.dist(0.0, tau=2.0), random_seed=1)))
     True
     """
@@ -133,8 +126,6 @@ class ClassOffsets(pm.ZeroSumNormal):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import ClassOffsets
     >>> bool(abs(pm.draw(ClassOffsets.dist(2.0, shape=3), random_seed=1).sum()) < 1e-12)
     True
     """
@@ -169,8 +160,6 @@ class KernelOn(Distribution):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import KernelOn
     >>> pm.draw(KernelOn.dist(1.0, shape=2), random_seed=1).tolist()
     [1, 1]
     """
@@ -254,9 +243,6 @@ class GroupedSilvermanG(Distribution):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import GroupedSilvermanG
     >>> beta = GroupedSilvermanG.dist([0, 1, 1], [2.0], [1], [np.eye(2)], n_classes=3)
     >>> draw = pm.draw(beta, random_seed=1)
     >>> draw.shape, bool((abs(draw.sum(axis=1)) < 1e-12).all())

@@ -41,8 +41,6 @@ def complete_hinge_logit(output):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.distributions.hinge import complete_hinge_logit
     >>> complete_hinge_logit(np.array([0.5, 3.0, -3.0])).tolist()
     [1.0, 4.0, -4.0]
     """
@@ -83,8 +81,6 @@ class HingeLabel(OutputLabel):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import HingeLabel
     >>> pm.logp(HingeLabel.dist([2.0, 0.5, 0.5]), [1, 1, 0]).eval().tolist()
     [-0.0, -0.5, -1.5]
     """
@@ -98,8 +94,6 @@ class CompleteHingeLabel(OutputLabel):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import CompleteHingeLabel
     >>> pm.logp(CompleteHingeLabel.dist([0.0, 2.0]), 1).eval().round(4).tolist()
     [-0.6931, -0.0486]
     """

@@ -34,8 +34,6 @@ class KernelWidth(pm.Uniform):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> with pm.Model():
     ...     ell = bk.distributions.KernelWidth("ell", 0.1, 10.0)

@@ -60,8 +60,6 @@ class LabelNoise(Distribution):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import LabelNoise
     >>> pm.logp(LabelNoise.dist([2.0, -1.0], 0.1), [1, 1]).eval().round(3).tolist()
     [-0.105, -2.303]
     """

@@ -26,8 +26,6 @@ class NoiseScale(pm.HalfNormal):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import NoiseScale
     >>> bool(pm.draw(NoiseScale.dist(2.0), random_seed=1) > 0)
     True
     """

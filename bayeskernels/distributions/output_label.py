@@ -89,8 +89,6 @@ class ProbitLabel(OutputLabel):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import ProbitLabel
     >>> pm.logp(ProbitLabel.dist([0.0, 40.0]), 0).eval().round(3).tolist()
     [-0.693, -804.608]
     """
@@ -116,8 +114,6 @@ class LogisticLabel(OutputLabel):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import LogisticLabel
     >>> pm.logp(LogisticLabel.dist([0.0, 40.0]), 0).eval().round(3).tolist()
     [-0.693, -40.0]
     """

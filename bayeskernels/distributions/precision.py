@@ -27,8 +27,6 @@ class Precision(pm.Gamma):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import Precision
     >>> bool(pm.draw(Precision.dist(2.0, 0.05), random_seed=1) > 0)
     True
     """
@@ -52,9 +50,6 @@ class Offset(pm.Normal):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import Offset
     >>> bool(np.isfinite(pm.draw(Offset.dist(0.0, tau=2.0), random_seed=1)))
     True
     """

@@ -67,9 +67,6 @@ class SilvermanG(Distribution):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import SilvermanG
     >>> beta = SilvermanG.dist(np.array([0, 1, 1]), 2.0, gram=np.eye(3))
     >>> pm.draw(beta, random_seed=1).round(1).tolist()[0]
     0.0

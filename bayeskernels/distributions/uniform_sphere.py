@@ -32,8 +32,6 @@ def log_sphere_area(dimension):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.distributions.uniform_sphere import log_sphere_area
     >>> bool(np.isclose(np.exp(log_sphere_area(3).eval()), 4 * np.pi))
     True
     """
@@ -74,9 +72,6 @@ class UniformSphere(Distribution):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.distributions import UniformSphere
     >>> draws = pm.draw(UniformSphere.dist(3), draws=5, random_seed=1)
     >>> bool(np.allclose(np.linalg.norm(draws, axis=-1), 1))
     True

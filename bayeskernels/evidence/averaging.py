@@ -33,7 +33,6 @@ def average_predictions(weights, predictions):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [1.2, 0.8, 1.1, 1.4]
     >>> models = {sd: bk.models.gaussian_mean(x, prior_sd=sd) for sd in (0.1, 1.0)}
     >>> evidences = {sd: bk.evidence.estimate(model) for sd, model in models.items()}

@@ -55,7 +55,6 @@ def compare(evidences, *, prior_weights=None, random_seed=0):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [1.2, 0.8, 1.1, 1.4]
     >>> evidences = {
     ...     f"prior sd {sd:g}": bk.evidence.estimate(bk.models.gaussian_mean(x, prior_sd=sd))
@@ -124,7 +123,6 @@ def beside_loo(evidences, loos, *, prior_weights=None, random_seed=0):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
     >>> evidences, loos = {}, {}
     >>> for noise in (0.05, 0.3):
@@ -197,7 +195,6 @@ def model_probabilities(values, errors, log_prior, random_seed=0):
 
     Examples
     --------
-    >>> import numpy as np
     >>> mean, sd = model_probabilities(np.log([3.0, 1.0]), np.zeros(2), np.zeros(2))
     >>> mean.round(6).tolist(), sd.tolist()
     ([0.75, 0.25], [0.0, 0.0])

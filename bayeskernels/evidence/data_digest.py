@@ -29,8 +29,6 @@ def data_digest(model):
 
     Examples
     --------
-    >>> import bayeskernels as bk
-    >>> from bayeskernels.evidence.data_digest import data_digest
     >>> one = bk.models.gaussian_mean([1.0, 3.0])
     >>> other = bk.models.gaussian_mean([1.0, 3.0], prior_sd=5.0)
     >>> data_digest(one) == data_digest(other)

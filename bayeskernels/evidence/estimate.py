@@ -83,7 +83,6 @@ def estimate(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> narrow = bk.models.gaussian_mean([1.0, 3.0], sd=1.0, prior_sd=1.0)
     >>> round(bk.evidence.estimate(narrow).log_evidence, 4)
     -4.7205
@@ -160,7 +159,6 @@ def suitable_methods(model=None, idata=None):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.gaussian_mean([1.0, 3.0])
     >>> bk.evidence.suitable_methods(model)["exact"]
     ''

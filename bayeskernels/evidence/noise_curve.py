@@ -125,7 +125,6 @@ class NoiseEvidence(Evidence):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> y, flipped = bk.data.flip_labels(y, 0.1, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)

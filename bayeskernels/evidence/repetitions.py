@@ -27,9 +27,7 @@ def combine(results, *, is_independent=True):
 
     Examples
     --------
-    >>> from bayeskernels.evidence import Evidence
-    >>> from bayeskernels.evidence.repetitions import combine
-    >>> both = combine([Evidence(-10.0, 0.01, "smc"), Evidence(-11.0, 0.01, "smc")])
+    >>> both = combine([bk.evidence.Evidence(value, 0.01, "smc") for value in (-10.0, -11.0)])
     >>> both.log_evidence, both.mcse
     (-10.5, 0.5)
     """

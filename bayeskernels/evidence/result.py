@@ -49,7 +49,6 @@ class Evidence:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.gaussian_mean([1.0, 3.0], sd=1.0, prior_sd=1.0)
     >>> evidence = bk.evidence.estimate(model)
     >>> print(evidence)

@@ -133,7 +133,6 @@ def scan(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [0.9, 1.3, 0.7]
     >>> scan = bk.evidence.scan(
     ...     lambda prior_sd: bk.models.gaussian_mean(x, prior_sd=prior_sd),

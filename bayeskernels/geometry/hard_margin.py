@@ -33,7 +33,6 @@ def hull_weights(vectors):
 
     Examples
     --------
-    >>> import numpy as np
     >>> hull_weights(np.array([[1.0, 1.0], [1.0, -1.0], [5.0, 0.0]])).round(6).tolist()
     [0.5, 0.5, 0.0]
     """
@@ -81,7 +80,6 @@ def hard_margin(features, y, *, constant=0.0):
 
     Examples
     --------
-    >>> import numpy as np
     >>> w, _ = hard_margin(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([1, -1]))
     >>> w.round(6).tolist()
     [0.5, 0.25]

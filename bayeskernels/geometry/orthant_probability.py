@@ -77,7 +77,6 @@ def log_orthant_probability(covariance, *, n_draws=2**14, rng=None):
     With all correlations one half each of n + 1 independent variables is equally likely to be the
     smallest, so the probability is 1 / (n + 1).
 
-    >>> import numpy as np
     >>> covariance = 0.5 * np.eye(20) + 0.5
     >>> found = log_orthant_probability(covariance, rng=np.random.default_rng(1))
     >>> bool(abs(found.value - np.log(1 / 21)) < 0.01)

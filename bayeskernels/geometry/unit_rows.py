@@ -23,7 +23,6 @@ def unit_rows(rows):
 
     Examples
     --------
-    >>> import numpy as np
     >>> units, lengths = unit_rows(np.array([[3e-200, 4e-200], [0.0, 0.0], [0.0, 2e300]]))
     >>> units.tolist(), lengths.tolist()
     ([[0.6, 0.8], [0.0, 0.0], [0.0, 1.0]], [5e-200, 0.0, 2e+300])

@@ -75,7 +75,6 @@ def find_consistent_direction(
 
     Examples
     --------
-    >>> import numpy as np
     >>> w = find_consistent_direction(np.array([[1.0, 0.2], [-1.0, 0.3]]), np.array([True, False]))
     >>> bool(w[0] > 0)
     True

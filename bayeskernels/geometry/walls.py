@@ -40,7 +40,6 @@ def label_costs(is_positive, flip_negative, flip_positive):
 
     Examples
     --------
-    >>> import numpy as np
     >>> label_costs(np.array([True, False]), 0.2, 0.2).round(4).tolist()
     [1.3863, 1.3863]
     """

@@ -36,9 +36,6 @@ def dual_coefficients(model, idata=None, *, progressbar=True):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X = np.linspace(0, 1, 5)[:, None]
     >>> kernel = pm.gp.cov.ExpQuad(1, ls=0.2)
     >>> model = bk.models.gp_regression(X, np.sin(6 * X[:, 0]), kernel=kernel, noise=0.1)

@@ -65,9 +65,6 @@ def loo(model, idata=None, *, progressbar=True):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> t = np.sin(6 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=30)
     >>> elpds = [

@@ -34,8 +34,6 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> kernel = pm.gp.cov.ExpQuad(1, ls=0.2)
     >>> model = bk.models.gp_regression([[0.0]], [1.0], kernel=kernel, noise=0.1)
     >>> bk.gp.log_predictive_density(model, None, [[0.0]], [1.0]).round(2)

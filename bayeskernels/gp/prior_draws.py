@@ -33,9 +33,6 @@ def draw_prior(kernel, X, *, draws=3, random_seed=None):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X = np.linspace(-1, 1, 200)[:, None]
     >>> smooth = bk.gp.draw_prior(pm.gp.cov.ExpQuad(1, ls=0.3), X, draws=5, random_seed=1)
     >>> rough = bk.gp.draw_prior(pm.gp.cov.Matern12(1, ls=0.3), X, draws=5, random_seed=1)

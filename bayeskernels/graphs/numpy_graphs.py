@@ -28,7 +28,6 @@ def fixed_value(value):
 
     Examples
     --------
-    >>> import pytensor.tensor as pt
     >>> fixed_value(2.0 * pt.as_tensor([1.0, 2.0])).tolist(), fixed_value(pt.scalar())
     ([2.0, 4.0], None)
     """
@@ -53,7 +52,6 @@ def numpy_function(inputs, values):
 
     Examples
     --------
-    >>> import pymc as pm
     >>> logp = pm.logp(pm.Beta.dist(2e4, 8e4), 0.2)
     >>> round(float(numpy_function([], logp)()), 6)  # 5.840228 by logp.eval()
     5.753811

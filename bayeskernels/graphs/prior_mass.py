@@ -72,8 +72,6 @@ def declare_normalised(rv):
 
     Examples
     --------
-    >>> import numpy as np, pymc as pm
-    >>> import bayeskernels as bk
     >>> with pm.Model() as model:
     ...     a = pm.CustomDist("a", logp=lambda a: -0.5 * a**2 - 0.5 * np.log(2 * np.pi))
     ...     y = pm.Normal("y", a, 1.0, observed=2.0)
@@ -104,7 +102,6 @@ def log_missing_constant(model):
 
     Examples
     --------
-    >>> import pymc as pm
     >>> with pm.Model() as model:
     ...     x = pm.Normal("x", shape=3, transform=pm.distributions.transforms.ordered)
     >>> round(log_missing_constant(model), 6)  # log 3!
@@ -149,7 +146,6 @@ def support_of(rv):
 
     Examples
     --------
-    >>> import pymc as pm
     >>> support_of(pm.Uniform.dist(0.1, 0.3)), support_of(pm.Normal.dist())
     ((0.1, 0.3), (-inf, inf))
     """

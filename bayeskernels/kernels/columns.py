@@ -29,11 +29,8 @@ class KernelColumns(Op):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.kernels.columns import KernelColumns
-    >>> from bayeskernels.kernels.argument import as_kernel
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
-    >>> columns = KernelColumns(as_kernel(lambda X, Z: X @ Z.T, X), X)
+    >>> columns = KernelColumns(bk.kernels.argument.as_kernel(lambda X, Z: X @ Z.T, X), X)
     >>> columns(X[:1], np.array([0, 2])).eval().tolist()
     [[1.0, 3.0]]
     """
@@ -73,11 +70,8 @@ class ActiveGram(Op):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.kernels.columns import ActiveGram, KernelColumns
-    >>> from bayeskernels.kernels.argument import as_kernel
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
-    >>> gram = ActiveGram(KernelColumns(as_kernel(lambda X, Z: X @ Z.T, X), X))
+    >>> gram = ActiveGram(KernelColumns(bk.kernels.argument.as_kernel(lambda X, Z: X @ Z.T, X), X))
     >>> gram(np.array([0, 2])).eval().tolist()
     [[1.0, 3.0], [3.0, 9.0]]
     """

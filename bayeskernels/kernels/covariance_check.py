@@ -37,7 +37,6 @@ def check_covariance(covariance, n_features):
 
     Examples
     --------
-    >>> import pymc as pm
     >>> check_covariance(2.0 * pm.gp.cov.ExpQuad(2, ls=[1.0, 0.0]), 2)
     Traceback (most recent call last):
     ValueError: The length scale (ls) of the kernel ExpQuad must be positive and finite, ...

@@ -31,14 +31,10 @@ class KernelFamily:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.kernels.family import KernelFamily
-    >>> from bayeskernels.kernels.argument import as_kernel
     >>> X = np.array([[0.0], [2.0]])
     >>> with pm.Model() as model:
     ...     ell = pm.HalfNormal("ell")
-    >>> family = KernelFamily(as_kernel(pm.gp.cov.ExpQuad(1, ls=ell), X), model)
+    >>> family = KernelFamily(bk.kernels.argument.as_kernel(pm.gp.cov.ExpQuad(1, ls=ell), X), model)
     >>> family.at([2.0])(X, X).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """

@@ -108,8 +108,6 @@ def factor_gram(gram, *, rank=None, method="cholesky"):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.kernels.gram import factor_gram
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> factor = factor_gram(X @ X.T)
     >>> factor.rank, bool(np.allclose(factor.features @ factor.features.T, X @ X.T))

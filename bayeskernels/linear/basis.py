@@ -74,7 +74,6 @@ def as_basis(basis, X, columns):
 
     Examples
     --------
-    >>> import numpy as np
     >>> powers = as_basis(2, np.array([[3.0]]), ["x"])
     >>> powers.names, powers(np.array([[3.0]])).tolist()
     (['1', 'x', 'x^2'], [[1.0, 3.0, 9.0]])

@@ -110,7 +110,6 @@ def linear_posterior(features, targets, alpha, beta, *, form="auto"):
 
     Examples
     --------
-    >>> import numpy as np
     >>> features = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> targets = np.array([1.0, 2.0, 2.9])
     >>> primal = linear_posterior(features, targets, 0.1, 10.0, form="primal")
@@ -305,7 +304,6 @@ def maximise_evidence(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> features = rng.normal(size=(200, 5))
     >>> targets = features @ rng.normal(size=5) + 0.5 * rng.normal(size=200)

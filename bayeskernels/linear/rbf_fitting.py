@@ -142,7 +142,6 @@ def fit_rbf_network(
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.linspace(-2, 2, 50)[:, None]
     >>> y = np.sin(3 * x[:, 0])
     >>> for adapt in ("none", "all"):
@@ -230,7 +229,6 @@ def adaptation_ladder(X, y, *, methods=METHODS, **options):
 
     Examples
     --------
-    >>> import numpy as np
     >>> x = np.linspace(-2, 2, 50)[:, None]
     >>> ladder = adaptation_ladder(x, np.sin(3 * x[:, 0]), centers=5, width=1.5)
     >>> ladder.index.tolist()

@@ -29,9 +29,6 @@ def trace(idata, *, var_name="gamma", max_active=None, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> gamma = np.array([[[0, 1, 1], [0, 0, 1]]])
     >>> ax = bk.plots.active_sets.trace(az.from_dict({"posterior": {"gamma": gamma}}))
     """
@@ -116,9 +113,6 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import arviz as az
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> model = bk.models.generalized_kernel_model(X, y)
     >>> gamma = np.random.default_rng(1).binomial(1, 0.2, size=(2, 200, 30))
@@ -184,8 +178,6 @@ def cusum(result, *, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> series = np.random.default_rng(1).standard_normal((2, 300))
     >>> ax = bk.plots.active_sets.cusum(bk.active_sets.cusum(series))
     """

@@ -32,9 +32,6 @@ def regression_band(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X = np.linspace(0, 1, 10)[:, None]
     >>> t = np.sin(6 * X[:, 0])
     >>> model = bk.models.gp_regression(X, t, kernel=pm.gp.cov.ExpQuad(1, ls=0.2), noise=0.1)

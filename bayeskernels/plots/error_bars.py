@@ -34,8 +34,6 @@ def generalisation(results, *, x="noise", reference=None, reference_label=None, 
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> import bayeskernels as bk
     >>> results = pd.DataFrame(
     ...     {"method": "BPM", "noise": [0.1, 0.1, 0.2, 0.2], "error": [0.05, 0.06, 0.06, 0.06]}
     ... )

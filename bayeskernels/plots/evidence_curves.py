@@ -36,7 +36,6 @@ def noise_curve(evidence, *, q=None, planted=None, label=None, color=None, ax=No
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y)
     >>> evidence = bk.evidence.estimate(model, draws=100, random_seed=1, progressbar=False)
@@ -76,7 +75,6 @@ def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94,
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y)
     >>> evidence = bk.evidence.estimate(model, draws=100, random_seed=1, progressbar=False)
@@ -123,7 +121,6 @@ def scan_map(scan, *, along=None, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [0.9, 1.3, 0.7]
     >>> scan = bk.evidence.scan(
     ...     lambda prior_sd, sd: bk.models.gaussian_mean(x, prior_sd=prior_sd, sd=sd),

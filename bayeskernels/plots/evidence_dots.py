@@ -26,7 +26,6 @@ def evidence_dots(evidences, *, relative=False, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [1.2, 0.8, 1.1, 1.4]
     >>> ax = bk.plots.evidence(
     ...     {

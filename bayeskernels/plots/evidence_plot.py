@@ -24,7 +24,6 @@ def evidence(what, *, ax=None, **options) -> Axes:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> x = [1.2, 0.8, 1.1, 1.4]
     >>> models = {sd: bk.models.gaussian_mean(x, prior_sd=sd) for sd in (1.0, 10.0)}
     >>> evidences = {sd: bk.evidence.estimate(model) for sd, model in models.items()}

@@ -24,7 +24,6 @@ def image_grid(images, captions=None, *, columns=5, cmap="gray_r", ax=None) -> A
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> digits = bk.data.load("digits")
     >>> ax = bk.plots.image_grid(digits.X[:10].reshape(-1, 8, 8), digits.y[:10])
     """

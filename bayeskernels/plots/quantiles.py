@@ -35,8 +35,6 @@ def quantiles(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> rng = np.random.default_rng(1)
     >>> ax = bk.plots.quantiles(rng.beta(2, 50, 500), rng.beta(3, 50, 400), names=("a", "b"))
     """

@@ -24,8 +24,6 @@ def active_learning(curves, *, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> import bayeskernels as bk
     >>> curve = pd.DataFrame({"n_labels": [4, 5, 6], "query": [-1, 3, 7], "error": [0.3, 0.2, 0.1]})
     >>> ax = bk.plots.active_learning({"entropy": curve})
     """

@@ -21,7 +21,6 @@ def rejection(curves, *, max_rejected=0.9, ax=None) -> Axes:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> X_test, y_test = bk.data.make_two_moons(500, random_seed=2)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)

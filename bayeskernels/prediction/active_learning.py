@@ -43,7 +43,6 @@ def next_query(prediction, asked=(), *, rng=None):
 
     Examples
     --------
-    >>> import xarray as xr
     >>> prediction = xr.Dataset({"entropy": ("obs_new", [0.2, 0.9, 1.0])})
     >>> next_query(prediction, asked=[2])
     1
@@ -113,7 +112,6 @@ def learn_actively(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> X_test, y_test = bk.data.make_two_moons(200, random_seed=2)
     >>> curve = bk.active_learning.learn_actively(

@@ -34,8 +34,6 @@ def flip_probability(model, idata, *, progressbar=True):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(100, random_seed=1)
     >>> noisy, flipped = bk.data.flip_labels(y, 0.05, random_seed=2)
     >>> model = bk.models.label_noise_classifier(X, noisy, noise=0.05)

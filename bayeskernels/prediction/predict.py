@@ -89,8 +89,6 @@ def predict(model, idata, X_new=None, *, beyond_span=True, diagonal=None, progre
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
     >>> with model:

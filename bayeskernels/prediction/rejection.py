@@ -35,8 +35,6 @@ def rejection_curve(prediction, y_true, *, by=None):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import xarray as xr
     >>> votes = np.array([[0.1, 0.9], [0.45, 0.55], [0.8, 0.2]])
     >>> prediction = xr.Dataset(
     ...     {"vote": (("obs_new", "class"), votes), "label": ("obs_new", [1, 1, -1])}

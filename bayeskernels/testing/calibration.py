@@ -100,7 +100,6 @@ def check_calibration(model, *, false_alarm_rate=1e-3, **options):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.gaussian_mean([3.0])
     >>> options = {"replications": 20, "draws": 100, "tune": 100, "reuse_steps": True}
     >>> report = bk.testing.check_calibration(model, random_seed=1, **options)

@@ -63,7 +63,6 @@ def active_set_masses(gram, positive, max_active, *, g, eta, size=8):
 
     Examples
     --------
-    >>> import numpy as np
     >>> masses = active_set_masses(np.eye(1), np.array([True]), 1, g=1.0, eta=1.0)
     >>> {points: round(float(mass), 6) for points, mass in masses.items()}
     {(): 0.25, (0,): 0.25}
@@ -105,7 +104,6 @@ def powered_active_set_masses(gram, positive, max_active, *, g, eta, power, size
 
     Examples
     --------
-    >>> import numpy as np
     >>> labels = np.array([True, False])
     >>> masses, _ = powered_active_set_masses(np.eye(2), labels, 1, g=1.0, eta=1.0, power=0.0)
     >>> round(float(sum(masses.values())), 6)

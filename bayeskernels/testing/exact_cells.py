@@ -90,9 +90,7 @@ def sign_cells(features):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.testing import sign_cells
-    >>> cells = sign_cells(np.eye(3))
+    >>> cells = bk.testing.sign_cells(np.eye(3))
     >>> len(cells.signs), cells.probabilities.round(3).tolist()
     (8, [0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125])
     """
@@ -136,9 +134,7 @@ def label_noise_cells(features, is_positive, flip_negative, flip_positive=None, 
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.testing import label_noise_cells
-    >>> posterior = label_noise_cells(np.eye(2), np.array([True, True]), 0.1)
+    >>> posterior = bk.testing.label_noise_cells(np.eye(2), np.array([True, True]), 0.1)
     >>> sorted(zip(posterior.errors.tolist(), posterior.probabilities.round(2).tolist()))
     [(0, 0.81), (1, 0.09), (1, 0.09), (2, 0.01)]
     """

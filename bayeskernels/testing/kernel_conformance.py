@@ -50,13 +50,10 @@ def check_kernel(kernel, X=None, *, tolerance=1e-8):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from bayeskernels.testing import check_kernel
     >>> X = np.random.default_rng(1).normal(size=(20, 3))
-    >>> check_kernel(pm.gp.cov.Linear(3, c=0.0), X).rank
+    >>> bk.testing.check_kernel(pm.gp.cov.Linear(3, c=0.0), X).rank
     3
-    >>> check_kernel(lambda X, Z: -X @ Z.T, X)
+    >>> bk.testing.check_kernel(lambda X, Z: -X @ Z.T, X)
     Traceback (most recent call last):
     AssertionError: expected a positive semidefinite kernel; the Gram matrix has the eigenvalue ...
     """

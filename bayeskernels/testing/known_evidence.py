@@ -40,8 +40,7 @@ class KnownEvidence:
 
     Examples
     --------
-    >>> from bayeskernels.testing import known_coin
-    >>> known = known_coin()
+    >>> known = bk.testing.known_coin()
     >>> dict(known.idata(random_seed=1, chains=2, draws=50).posterior.sizes)
     {'chain': 2, 'draw': 50}
     """

@@ -42,7 +42,6 @@ def call_elsewhere(function, *arguments, cache=None, hash_seed=1):
 
     Examples
     --------
-    >>> import os
     >>> call_elsewhere(os.getpid) == os.getpid()
     False
     """

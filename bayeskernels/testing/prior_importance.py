@@ -95,7 +95,6 @@ def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None):
     --------
     The mean of a Gaussian with one observation, which is in closed form:
 
-    >>> import bayeskernels as bk
     >>> model = bk.models.gaussian_mean([2.0])  # posterior mean 1, evidence N(2; 0, 2)
     >>> oracle = bk.testing.prior_importance(model, draws=5000, random_seed=1)
     >>> abs(oracle.means["mu"] - 1.0) < 4 * oracle.errors["mu"]
@@ -174,7 +173,6 @@ def check_posterior(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.label_noise_classifier([[0.0], [1.0], [3.0]], [0, 1, 1])
     >>> scores = bk.testing.check_posterior(model, prior_draws=2000, random_seed=1)
     >>> sorted(scores)[:3]

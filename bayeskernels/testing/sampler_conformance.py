@@ -122,13 +122,10 @@ def check_sampler(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
-    >>> from bayeskernels.testing import check_sampler
     >>> model = bk.models.label_noise_classifier(
     ...     np.eye(2), [0, 1], kernel=lambda X, Z: X @ Z.T, noise=0.1
     ... )
-    >>> report = check_sampler(
+    >>> report = bk.testing.check_sampler(
     ...     bk.samplers.KernelGibbs,
     ...     model=model,
     ...     parallel=False,

@@ -33,7 +33,6 @@ def uniformity_p_value(ranks, largest):
 
     Examples
     --------
-    >>> from bayeskernels.testing.uniformity import uniformity_p_value
     >>> round(uniformity_p_value([0, 1, 2, 3, 4, 5, 6, 7], 7), 3)
     1.0
     >>> uniformity_p_value([0, 0, 0, 1, 0, 0, 2, 0], 7) < 1e-3

@@ -131,8 +131,7 @@ def run_entry(entry, *, draws=None, chains=CHAINS, cores=1, random_seed=1, callb
 
     Examples
     --------
-    >>> from bayeskernels.zoo import find_entry, run_entry
-    >>> result = run_entry(find_entry("version-space"), draws=50, chains=2)
+    >>> result = run_entry(bk.zoo.find_entry("version-space"), draws=50, chains=2)
     >>> result.test_error < 0.1
     True
     """

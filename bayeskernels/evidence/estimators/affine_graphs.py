@@ -107,7 +107,6 @@ def depends_affinely(expression, variables, fixed=()):
 
     Examples
     --------
-    >>> import pytensor.tensor as pt
     >>> x, A = pt.vector("x"), pt.matrix("A")
     >>> depends_affinely(A @ x[1:] + 3.0, [x]), depends_affinely(pt.exp(A), [x])
     (True, False)

@@ -174,7 +174,6 @@ def bridge_draws(points, log_density, n_proposal, rng, *, proposal="warp3"):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> points = rng.standard_normal((4, 1000, 2))
     >>> bridge = bridge_draws(points, lambda x: -0.5 * (x**2).sum(axis=1), 2000, rng)

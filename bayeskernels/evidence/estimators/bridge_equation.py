@@ -78,7 +78,6 @@ def solve_bridge(at_posterior, at_proposal, *, most=np.inf):
     --------
     N(0, 2) without its constant, against N(0, 1): the ratio is sqrt(4 pi).
 
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> log_ratio = lambda x: -0.25 * x**2 - (-0.5 * x**2 - 0.5 * np.log(2 * np.pi))
     >>> bridge = solve_bridge(

@@ -38,12 +38,10 @@ def unconstrained_draws(density, idata, rng):
 
     Examples
     --------
-    >>> import numpy as np, pymc as pm, xarray as xr
-    >>> from bayeskernels.graphs.unconstrained import UnconstrainedDensity
     >>> with pm.Model() as model:
     ...     scale = pm.HalfNormal("scale")
     >>> draws = xr.Dataset({"scale": (("chain", "draw"), np.exp([[1.0, 2.0]]))})
-    >>> density = UnconstrainedDensity(model, what="example")
+    >>> density = bk.graphs.unconstrained.UnconstrainedDensity(model, what="example")
     >>> idata = xr.DataTree.from_dict({"posterior": draws})
     >>> unconstrained_draws(density, idata, np.random.default_rng(1))[..., 0].round(6).tolist()
     [[1.0, 2.0]]

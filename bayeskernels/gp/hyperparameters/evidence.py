@@ -42,8 +42,6 @@ def log_evidence(model, idata=None, *, progressbar=True):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> kernel = pm.gp.cov.ExpQuad(1, ls=1.0)
     >>> model = bk.models.gp_regression([[0.0], [9.0]], [0.0, 0.0], kernel=kernel, noise=1.0)
     >>> round(bk.gp.log_evidence(model), 4)  # minus log(2 pi 2)
@@ -76,7 +74,6 @@ class EvidenceFunction:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.gp_regression([[0.0], [0.4], [1.0]], [0.0, 0.7, -0.3])
     >>> evidence = bk.gp.EvidenceFunction(model)
     >>> value, gradient = evidence(evidence.initial_point())

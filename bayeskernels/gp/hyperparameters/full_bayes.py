@@ -82,8 +82,6 @@ def sample_hyperparameters(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> rng = np.random.default_rng(1)
     >>> X = rng.uniform(0, 6, size=(40, 1))
     >>> model = bk.models.gp_regression(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))

@@ -123,8 +123,6 @@ def maximise_evidence(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> x, error = np.linspace(0, 6, 40), 0.1 * np.random.default_rng(1).normal(size=40)
     >>> model = bk.models.gp_regression(x[:, None], np.sin(x) + error)
     >>> best = bk.gp.maximise_evidence(model, random_seed=1)

@@ -32,7 +32,6 @@ def decision_boundaries(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_kgs_surrogate(random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)

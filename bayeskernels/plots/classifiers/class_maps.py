@@ -35,8 +35,6 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> X = np.random.default_rng(1).standard_normal((30, 2))
     >>> y = np.digitize(X[:, 0], [-0.5, 0.5])
     >>> model = bk.models.bayes_point_machine(X, y)

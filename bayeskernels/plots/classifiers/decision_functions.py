@@ -33,7 +33,6 @@ def decision_function(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
     >>> model = bk.models.bayes_point_machine(X, y)
     >>> idata = bk.samplers.sample_directions(model, draws=100, chains=1, random_seed=1)

@@ -27,7 +27,6 @@ def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, a
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> y, flipped = bk.data.flip_labels(y, 0.1, random_seed=2)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)

@@ -51,8 +51,6 @@ def log_posterior_sphere(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_kgs_sphere(10, noise=0.2, random_seed=1)
     >>> linear = pm.gp.cov.Linear(3, c=0)
     >>> model = bk.models.label_noise_classifier(X, y, kernel=linear, noise=0.2)

@@ -72,8 +72,6 @@ def version_space(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_linear_rule(10, random_seed=47)
     >>> model = bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.Linear(3, c=0))
     >>> idata = bk.samplers.sample_directions(model, draws=200, chains=1, random_seed=1)

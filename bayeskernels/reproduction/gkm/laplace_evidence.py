@@ -52,7 +52,6 @@ def laplace_evidence(log_parameters, X, y):
 
     Examples
     --------
-    >>> import numpy as np
     >>> X, y = np.array([[0.0], [3.0]]), np.array([-1, 1])
     >>> value, gradient = laplace_evidence(np.zeros(2), X, y)
     >>> round(value, 4)
