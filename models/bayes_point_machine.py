@@ -24,15 +24,11 @@ def bayes_point_machine(
 
     Parameters
     ----------
-    X : array_like or DataFrame of shape (m, p)
-        Training inputs; None where ``kernel`` is a Gram matrix.
+    X, kernel, rank, factorization
+        As for :func:`bayeskernels.models.label_noise_classifier`.
     y : array_like of shape (m,)
         Labels of two or more classes, of any type. Of two, the second in sorted order is the
         positive class; more are told apart one against the rest (section 4.3).
-    kernel : pm.gp.cov.Covariance, callable or array of shape (m, m), optional
-        A covariance function, a function ``k(X, Z)`` of two arrays, or a precomputed Gram matrix.
-        Hyperparameters of a covariance function may be random variables of the model in context.
-        By default a Gaussian kernel whose width is the median distance between the inputs.
     softness : float or prior, default 0
         The :math:`\lambda` of soft boundaries; 0 allows no training error. A PyMC prior on positive
         numbers makes it part of the posterior; it mixes slowly then, so watch its R-hat.
@@ -41,10 +37,6 @@ def bayes_point_machine(
         Whether it helps depends on the data: with 1 the test error falls from 10.7 to 5.7% on
         ionosphere, and changes by less than half a point on six other sets (``bayeskernels
         reproduce bpm-table-1``).
-    rank : int, optional
-        Use this many coordinates instead of the numerical rank of the Gram matrix.
-    factorization : {"cholesky", "eigen"}
-        How the coordinates are chosen: pivot points, or leading eigenvectors.
 
     Returns
     -------
@@ -74,8 +66,7 @@ def bayes_point_machine(
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
-    >>> model = bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5))
-    >>> with model:
+    >>> with bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5)) as model:
     ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
     >>> bk.bayes_point(model, idata).predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
     [-1, 1]

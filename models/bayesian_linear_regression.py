@@ -5,8 +5,7 @@ from bayeskernels.linear.basis import as_basis
 from bayeskernels.linear.gaussian import maximise_evidence
 from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.linear_model import add_features, add_linear_targets
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.linear import LinearSpecification
 
 __all__ = ["bayesian_linear_regression"]
@@ -94,14 +93,11 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
     with model:
         features = add_features(model, X, columns, basis)
         add_linear_targets(features, y, *given, marginal=marginal)
-        attach_specification(
-            LinearSpecification(
-                model=model,
-                kind="bayesian_linear_regression",
-                training=X,
-                basis=basis,
-                evidence_maximum=found,
-                prefix=model.name_for("w")[:-1],
-            ),
+        specify(
+            LinearSpecification,
+            kind="bayesian_linear_regression",
+            training=X,
+            basis=basis,
+            evidence_maximum=found,
         )
     return model

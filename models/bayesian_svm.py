@@ -19,31 +19,18 @@ def bayesian_svm(X, y, *, kernel=None, complete=False, bias=0.0, g=None, eta=Non
 
     Parameters
     ----------
-    X : array_like or DataFrame of shape (n, p)
-        Training inputs; None where ``kernel`` is a Gram matrix.
-    y : array_like of shape (n,)
-        Labels of two classes, of any type. In sorted order the second is the positive class.
-    kernel : pm.gp.cov.Covariance, callable or array of shape (n, n), optional
-        By default a Gaussian kernel as wide as the mean distance of the inputs. A covariance may
-        have random hyperparameters; every gradient then factors an n x n matrix.
+    X, y, kernel, bias, g, eta
+        As for :func:`bayeskernels.models.gp_probit`; g is the precision of the coefficients.
     complete : bool, default False
         False takes :math:`\exp(-\max(1 - y f, 0))`, :math:`y = \pm 1`, for the likelihood although
         it is not normalised over y (BSVM); True normalises it (CSVM):
         :math:`p(y = 1 \mid f)` is logistic with the log-odds 2 f within the margin and
         :math:`f + \operatorname{sgn} f` outside.
-    bias : float, default 0
-        Constant added to the kernel. The model has an offset of its own.
-    g : float or prior, optional
-        Precision of the coefficients; Gamma(2, 0.05) by default (shape and rate).
-    eta : float or prior, optional
-        Precision of the offset u; Gamma(0.5, 0.05) by default.
 
     Returns
     -------
     pm.Model
-        With ``z`` (whitened coordinates, dim ``basis``), ``w`` (the same divided by the square root
-        of g), ``u``, ``g``, ``eta``, the observed labels ``y`` and the inputs ``X`` as data. Where
-        g or eta is a variable of yours with another name, the draws have it by both.
+        With the variables of :func:`bayeskernels.models.gp_probit`.
 
     Notes
     -----
@@ -75,29 +62,14 @@ def bayesian_svm(X, y, *, kernel=None, complete=False, bias=0.0, g=None, eta=Non
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
-    >>> model = bk.models.bayesian_svm(X, y, complete=True)
-    >>> with model:
-    ...     idata = pm.sample(
-    ...         100, tune=200, chains=1, quiet=True, random_seed=1, nuts_sampler="pymc"
-    ...     )
+    >>> with bk.models.bayesian_svm(X, y, complete=True) as model:
+    ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1, nuts_sampler="pymc")
     >>> bk.predict(model, idata, [[0.0, 1.0], [1.0, -0.5]]).label.values.tolist()
     [-1, 1]
     """
     if not isinstance(complete, bool):
         raise TypeError(f"complete must be True or False, got {complete!r}.")
-
-    def add_labels(f, observed):
-        likelihood = CompleteHingeLabel if complete else HingeLabel
-        likelihood("y", f, observed=observed, dims="obs")
-
+    labels = CompleteHingeLabel if complete else HingeLabel
     return build_latent_classifier(
-        "bayesian_svm",
-        X,
-        y,
-        kernel=kernel,
-        bias=bias,
-        g=g,
-        eta=eta,
-        link="hinge",
-        add_labels=add_labels,
+        "bayesian_svm", X, y, kernel=kernel, bias=bias, g=g, eta=eta, link="hinge", labels=labels
     )

@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from bayeskernels.inputs import as_floats, as_targets
 from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, as_number
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.linear import GaussianMeanSpecification
 
 __all__ = ["gaussian_mean", "mean_evolution"]
@@ -61,15 +60,12 @@ def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
         mu = pm.Normal("mu", prior_mean, prior_sd)
         observed = pm.Data("x_data", x, dims="obs")
         pm.Normal("x", mu, sd, observed=observed, dims="obs")
-        attach_specification(
-            GaussianMeanSpecification(
-                model=model,
-                kind="gaussian_mean",
-                training=None,
-                prior_mean=prior_mean,
-                prior_sd=prior_sd,
-                prefix=model.name_for("mu")[:-2],
-            ),
+        specify(
+            GaussianMeanSpecification,
+            kind="gaussian_mean",
+            training=None,
+            prior_mean=prior_mean,
+            prior_sd=prior_sd,
         )
     return model
 

@@ -23,8 +23,7 @@ from bayeskernels.models.parts.grouped_kernel_model import build_grouped_kernel_
 from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.kernel_widths import WidthOptions, mean_distance_kernel
 from bayeskernels.models.parts.observations import read_observations
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.expansions import GeneralizedKernelSpecification
 
 __all__ = ["build_generalized_kernel_model", "generalized_kernel_model", "mean_distance_kernel"]
@@ -123,8 +122,7 @@ def generalized_kernel_model(
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
-    >>> model = bk.models.generalized_kernel_model(X, y, max_active=20)
-    >>> with model:
+    >>> with bk.models.generalized_kernel_model(X, y, max_active=20):
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['beta', 'eta', 'g', 'gamma', 'u']
@@ -132,8 +130,7 @@ def generalized_kernel_model(
     A regression that learns the width of its kernel:
 
     >>> t = X[:, 0] ** 2
-    >>> model = bk.models.generalized_kernel_model(X, t, link="identity", theta="learn")
-    >>> with model:
+    >>> with bk.models.generalized_kernel_model(X, t, link="identity", theta="learn") as model:
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['beta', 'eta', 'g', 'gamma', 'noise', 'theta', 'u']
@@ -229,17 +226,14 @@ def build_generalized_kernel_model(
             cross = kernel_columns(inputs, active)
         beta = SilvermanG("beta", gamma, g, active_gram=active_gram, shape=(n,), dims="obs")
         observations.add(u + pt.dot(cross, beta[active]))
-        attach_specification(
-            GeneralizedKernelSpecification(
-                model=model,
-                kind=kind,
-                training=X,
-                kernel=kernel,
-                max_active=max_active,
-                is_sparse=sparse,
-                inclusion=inclusion,
-                prefix=model.name_for("u")[:-1],
-                **observations.specification,
-            ),
+        specify(
+            GeneralizedKernelSpecification,
+            kind=kind,
+            training=X,
+            kernel=kernel,
+            max_active=max_active,
+            is_sparse=sparse,
+            inclusion=inclusion,
+            **observations.specification,
         )
     return model

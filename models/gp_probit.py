@@ -74,18 +74,13 @@ def gp_probit(X, y, *, kernel=None, bias=0.0, g=None, eta=None, inducing=None):
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
-    >>> model = bk.models.gp_probit(X, y)
-    >>> with model:
+    >>> with bk.models.gp_probit(X, y) as model:
     ...     idata = pm.sample(
     ...         100, tune=200, chains=1, quiet=True, random_seed=1, nuts_sampler="pymc"
     ...     )
     >>> bk.predict(model, idata, [[0.0, 1.0], [1.0, -0.5]]).label.values.tolist()
     [-1, 1]
     """
-
-    def add_labels(f, observed):
-        ProbitLabel("y", f, observed=observed, dims="obs")
-
     return build_latent_classifier(
         "gp_probit",
         X,
@@ -96,5 +91,5 @@ def gp_probit(X, y, *, kernel=None, bias=0.0, g=None, eta=None, inducing=None):
         eta=eta,
         inducing=inducing,
         link="probit",
-        add_labels=add_labels,
+        labels=ProbitLabel,
     )

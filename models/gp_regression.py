@@ -14,8 +14,7 @@ from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FixedInputs
 from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, refuse_foreign
 from bayeskernels.models.parts.kernel_classifier import add_inputs
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.process import GaussianProcessSpecification
 
 __all__ = ["gp_regression"]
@@ -175,18 +174,15 @@ def gp_regression(
                 approximation, mean_func=pm.gp.mean.Constant(mean), cov_func=kernel.covariance
             )
             process.marginal_likelihood("y", inputs, inducing, observed, noise, jitter=jitter)
-        attach_specification(
-            GaussianProcessSpecification(
-                model=model,
-                kind="gp_regression",
-                training=X,
-                kernel=kernel,
-                fixed_mean=fixed_mean,
-                approximation=approximation,
-                inducing=inducing,
-                jitter=jitter,
-                prefix=model.name_for("y")[:-1],
-            ),
+        specify(
+            GaussianProcessSpecification,
+            kind="gp_regression",
+            training=X,
+            kernel=kernel,
+            fixed_mean=fixed_mean,
+            approximation=approximation,
+            inducing=inducing,
+            jitter=jitter,
         )
     return model
 

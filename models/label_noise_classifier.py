@@ -71,8 +71,7 @@ def label_noise_classifier(
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5))
-    >>> with model:
+    >>> with bk.models.label_noise_classifier(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5)):
     ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['noise', 'w']

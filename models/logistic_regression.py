@@ -7,8 +7,7 @@ from bayeskernels.inputs import as_inputs, as_two_classes
 from bayeskernels.linear.basis import as_basis
 from bayeskernels.models.parts.hyperparameter import Hyperparameter
 from bayeskernels.models.parts.linear_model import ALPHA_PRIOR, add_features
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.smooth import LogisticSpecification
 
 __all__ = ["logistic_regression"]
@@ -26,9 +25,8 @@ def logistic_regression(X, y, *, alpha=None, basis=None):
         Precision of the weights, which are :math:`N(0, \alpha^{-1})`. By default Gamma(1, 0.1),
         shape and rate, for standardised data.
     basis : callable or int, optional
-        The functions phi: from an array (n, p) to an array (n, M); or a degree d, for a constant
-        and the powers 1 to d of each column. By default the columns of X, without a constant as in
-        the lecture; ``basis=1`` adds one.
+        The functions phi, as for :func:`bayeskernels.models.bayesian_linear_regression`; by default
+        the columns of X, without a constant as in the lecture. ``basis=1`` adds one.
 
     Returns
     -------
@@ -68,15 +66,12 @@ def logistic_regression(X, y, *, alpha=None, basis=None):
         w = pm.Normal("w", 0.0, tau=alpha.add(pm.Gamma, *ALPHA_PRIOR), dims="basis")
         observed = pm.Data("y_data", classes.codes)
         pm.Bernoulli("y", logit_p=pt.dot(features, w), observed=observed, dims="obs")
-        attach_specification(
-            LogisticSpecification(
-                model=model,
-                kind="logistic_regression",
-                class_names=classes.names,
-                training=X,
-                kernel=basis.kernel,
-                feature_map=basis,
-                prefix=model.name_for("w")[:-1],
-            ),
+        specify(
+            LogisticSpecification,
+            kind="logistic_regression",
+            class_names=classes.names,
+            training=X,
+            kernel=basis.kernel,
+            feature_map=basis,
         )
     return model

@@ -9,8 +9,7 @@ from bayeskernels.linear.rbf_fitting import check_adaptation
 from bayeskernels.linear.rbf_units import as_units
 from bayeskernels.models.parts.hyperparameter import Hyperparameter, as_number
 from bayeskernels.models.parts.linear_model import add_linear_targets
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.linear import RBFSpecification
 
 __all__ = ["rbf_network"]
@@ -63,10 +62,8 @@ def rbf_network(
     bias : bool, default True
         Whether the hidden layer has a constant.
     marginal : bool, default False
-        Integrate the output weights out of the model, at O(n^3) for each gradient.
-        Then ``pm.sample_posterior_predictive`` replicates targets of the prior, and
-        ``pm.compute_log_likelihood`` gives one number for all targets: for checks and leave-one-out
-        keep the weights.
+        Integrate the output weights out of the model, with the consequences named for
+        :func:`bayeskernels.models.bayesian_linear_regression`.
 
     Returns
     -------
@@ -128,14 +125,11 @@ def rbf_network(
         shear = _unknown("shear", start_shear, shear_sd, moves and p > 1, (*of_metric, "pair"))
         features = _hidden(inputs, centers, log_scale, shear, p, bias)
         add_linear_targets(features, y, alpha, beta, marginal=marginal)
-        attach_specification(
-            RBFSpecification(
-                model=model,
-                kind="rbf_network",
-                training=X,
-                bias=bool(bias),
-                prefix=model.name_for("w")[:-1],
-            ),
+        specify(
+            RBFSpecification,
+            kind="rbf_network",
+            training=X,
+            bias=bool(bias),
         )
     return model
 

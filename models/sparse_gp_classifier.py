@@ -49,18 +49,12 @@ def sparse_gp_classifier(
     -------
     pm.Model
 
-    References
-    ----------
-    .. [1] Z. Zhang, G. Dai and M. I. Jordan, "Bayesian Generalized Kernel Mixed Models", JMLR
-       12:111-139, 2011.
-
     Examples
     --------
     >>> import pymc as pm
     >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
-    >>> model = bk.models.sparse_gp_classifier(X, y, max_active=20)
-    >>> with model:
+    >>> with bk.models.sparse_gp_classifier(X, y, max_active=20) as model:
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)
     >>> bool((bk.predict(model, idata, X).latent_sd > 0).all())
     True

@@ -39,8 +39,7 @@ from bayeskernels.models.parts.hyperparameter import (
     Hyperparameter,
     as_number,
 )
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.expansions import GroupedKernelSpecification
 
 __all__ = ["build_grouped_kernel_model", "is_grouped"]
@@ -144,22 +143,19 @@ def build_grouped_kernel_model(
         labels = pm.Data("y_data", classes.codes)
         label = ProbitClass if by_class else ProbitLabel
         label("y", f, observed=labels, dims="obs")
-        attach_specification(
-            GroupedKernelSpecification(
-                model=model,
-                kind=kind,
-                class_names=classes.names,
-                training=X,
-                kernel=KernelSum(kernels) if q > 1 else kernels[0],
-                kernels=tuple(kernels),
-                by_kernel=by_kernel,
-                by_class=by_class,
-                kernel_off=kernel_off,
-                max_active=max_active,
-                is_sparse=sparse,
-                inclusion=tuple(map(float, inclusion)),
-                prefix=model.name_for("u")[:-1],
-            ),
+        specify(
+            GroupedKernelSpecification,
+            kind=kind,
+            class_names=classes.names,
+            training=X,
+            kernel=KernelSum(kernels) if q > 1 else kernels[0],
+            kernels=tuple(kernels),
+            by_kernel=by_kernel,
+            by_class=by_class,
+            kernel_off=kernel_off,
+            max_active=max_active,
+            is_sparse=sparse,
+            inclusion=tuple(map(float, inclusion)),
         )
     return model
 

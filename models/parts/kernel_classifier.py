@@ -23,11 +23,8 @@ from bayeskernels.geometry.walls import WallGeometry
 from bayeskernels.kernels.argument import GramKernel
 from bayeskernels.kernels.check import refuse_indefinite_kernel
 from bayeskernels.kernels.features import FeatureMap, KernelInputs
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import (
-    attach_specification,
-    specification_of,
-)
+from bayeskernels.models.parts.open_model import open_model, specify
+from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.bound import present_value
 from bayeskernels.specification.directions import DirectionSpecification
 
@@ -107,8 +104,8 @@ def build_kernel_classifier(
         f = pt.dot(features, w.T if several else w)
         observed = pm.Data("y_data", is_positive.astype(np.int64))
         LabelNoise("y", f, *rates, observed=observed, dims=("obs", "class") if several else "obs")
-        start.specification = DirectionSpecification(
-            model=model,
+        start.specification = specify(
+            DirectionSpecification,
             kind=kind,
             class_names=classes.names,
             training=X,
@@ -116,9 +113,7 @@ def build_kernel_classifier(
             feature_map=feature_map,
             flip_rate=flip_rate,
             softness=softness if isinstance(softness, float) else None,
-            prefix=model.name_for("w")[:-1],
         )
-        attach_specification(start.specification)
     return model
 
 

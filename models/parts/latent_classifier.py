@@ -21,14 +21,13 @@ from bayeskernels.kernels.features import FeatureMap
 from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
 from bayeskernels.models.parts.hyperparameter import ETA_PRIOR, G_PRIOR, Hyperparameter
 from bayeskernels.models.parts.kernel_classifier import random_features, register_inputs
-from bayeskernels.models.parts.open_model import open_model
-from bayeskernels.specification.base import attach_specification
+from bayeskernels.models.parts.open_model import open_model, specify
 from bayeskernels.specification.smooth import LatentClassifierSpecification
 
 __all__ = ["build_latent_classifier"]
 
 
-def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, link, add_labels):
+def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, link, labels):
     """Put a Gaussian process with an offset and labels into the model in context, or a new one.
 
     Parameters
@@ -39,8 +38,8 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         See :func:`bayeskernels.models.gp_probit`; only a probit link can have inducing points.
     link : {"probit", "hinge"}
         How prediction turns outputs into probabilities.
-    add_labels : callable
-        Called within the model with outputs f and observed labels (0 and 1).
+    labels : Distribution
+        Of the observed labels (0 and 1), given outputs f.
 
     Returns
     -------
@@ -78,19 +77,17 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         w = pm.Deterministic("w", z / pt.sqrt(g), dims="basis")
         f = u + pt.dot(features, w)
         observed = pm.Data("y_data", classes.codes)
-        add_labels(f if inducing is None else f / pt.sqrt(1.0 + rest / g), observed)
-        attach_specification(
-            LatentClassifierSpecification(
-                model=model,
-                kind=kind,
-                class_names=classes.names,
-                training=X,
-                kernel=kernel,
-                feature_map=feature_map,
-                link=link,
-                is_fitc=inducing is not None,
-                prefix=model.name_for("u")[:-1],
-            ),
+        outputs = f if inducing is None else f / pt.sqrt(1.0 + rest / g)
+        labels("y", outputs, observed=observed, dims="obs")
+        specify(
+            LatentClassifierSpecification,
+            kind=kind,
+            class_names=classes.names,
+            training=X,
+            kernel=kernel,
+            feature_map=feature_map,
+            link=link,
+            is_fitc=inducing is not None,
         )
     return model
 

@@ -63,10 +63,7 @@ class Labels:
     @property
     def specification(self):
         """What the specification of the model has to know."""
-        return {
-            "class_names": self.classes.names,
-            "link": self.link,
-        }
+        return {"class_names": self.classes.names, "link": self.link}
 
 
 class Targets:
@@ -99,7 +96,4 @@ class Targets:
     @property
     def specification(self):
         """What the specification of the model has to know."""
-        return {
-            "class_names": np.array([]),
-            "link": self.link,
-        }
+        return {"class_names": np.array([]), "link": self.link}

@@ -1,10 +1,10 @@
-"""How every builder opens the model to which it adds its variables."""
+"""How every builder opens the model to which it adds its variables, and says what it built."""
 
 import pymc as pm
 
-from bayeskernels.specification.base import refuse_second_specification
+from bayeskernels.specification.base import attach_specification, refuse_second_specification
 
-__all__ = ["open_model"]
+__all__ = ["open_model", "specify"]
 
 
 def open_model():
@@ -19,3 +19,12 @@ def open_model():
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)
     return model
+
+
+def specify(specification, **fields):
+    """Attach a specification of the given type, with these fields, to the model in context."""
+    model = pm.modelcontext(None)
+    # The prefix of a named or nested model is what its names begin with.
+    attached = specification(model=model, prefix=model.name_for(""), **fields)
+    attach_specification(attached)
+    return attached
