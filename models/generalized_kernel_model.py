@@ -137,36 +137,17 @@ def generalized_kernel_model(
     >>> sorted(bk.predict(model, idata, X).data_vars)
     ['latent_sd', 'mean', 'sd']
     """
+    shared = {"kernel": kernel, "bias": bias, "max_active": max_active, "sparse": sparse}
+    shared |= {"g": g, "eta": eta, "inclusion": inclusion}
+    kind = "generalized_kernel_model"
     if is_grouped(kernel, None if link == "identity" else y):
         _refuse_for_groups(link, theta, theta_bounds, ard, noise)
         return build_grouped_kernel_model(
-            "generalized_kernel_model",
-            X,
-            y,
-            kernel=kernel,
-            default=mean_distance_kernel,
-            max_active=max_active,
-            sparse=sparse,
-            bias=bias,
-            g=g,
-            eta=eta,
-            inclusion=inclusion,
-            kernel_off=kernel_off,
+            kind, X, y, default=mean_distance_kernel, kernel_off=kernel_off, **shared
         )
+    widths = WidthOptions(theta, theta_bounds, ard, kernel is not None)
     return build_generalized_kernel_model(
-        "generalized_kernel_model",
-        X,
-        y,
-        kernel=kernel,
-        widths=WidthOptions(theta, theta_bounds, ard, kernel is not None),
-        link=link,
-        noise=noise,
-        max_active=max_active,
-        sparse=sparse,
-        bias=bias,
-        g=g,
-        eta=eta,
-        inclusion=inclusion,
+        kind, X, y, widths=widths, link=link, noise=noise, **shared
     )
 
 
@@ -186,7 +167,7 @@ def _refuse_for_groups(link, theta, theta_bounds, ard, noise):
 
 
 def build_generalized_kernel_model(
-    kind, X, y, *, kernel, widths, link, noise, max_active, sparse, bias, g, eta, inclusion
+    kind, X, y, *, kernel, bias, widths, link, noise, max_active, sparse, g, eta, inclusion
 ):
     """Put the model into the one in context, or into a new one; ``kind`` is the builder's name."""
     if widths.is_learned:
