@@ -63,8 +63,6 @@ def bayes_point_machine(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
     >>> with bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5)) as model:
     ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)

@@ -57,8 +57,6 @@ def bayesian_linear_regression(X, y, *, alpha=None, beta=None, basis=None, margi
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> x = np.linspace(-1, 1, 30)[:, None]
     >>> noise = np.random.default_rng(1).normal(size=30)
     >>> model = bk.models.bayesian_linear_regression(

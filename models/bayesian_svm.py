@@ -59,8 +59,6 @@ def bayesian_svm(X, y, *, kernel=None, complete=False, bias=0.0, g=None, eta=Non
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> with bk.models.bayesian_svm(X, y, complete=True) as model:
     ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1, nuts_sampler="pymc")

@@ -43,7 +43,6 @@ def gaussian_mean(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> model = bk.models.gaussian_mean([1.0, 3.0], sd=1.0, prior_sd=1.0)
     >>> round(float(bk.laplace(model).mode["mu"]), 6)  # 4 / 3: the prior counts as a zero
     1.333333

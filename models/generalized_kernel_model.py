@@ -119,8 +119,6 @@ def generalized_kernel_model(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
     >>> with bk.models.generalized_kernel_model(X, y, max_active=20):
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)

@@ -71,8 +71,6 @@ def gp_probit(X, y, *, kernel=None, bias=0.0, g=None, eta=None, inducing=None):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(30, random_seed=1)
     >>> with bk.models.gp_probit(X, y) as model:
     ...     idata = pm.sample(

@@ -106,9 +106,6 @@ def gp_regression(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> rng = np.random.default_rng(1)
     >>> X = rng.uniform(size=(30, 1))
     >>> t = np.sin(2 * np.pi * X[:, 0]) + 0.1 * rng.normal(size=30)

@@ -68,8 +68,6 @@ def label_noise_classifier(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
     >>> with bk.models.label_noise_classifier(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5)):
     ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)

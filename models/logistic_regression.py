@@ -43,7 +43,6 @@ def logistic_regression(X, y, *, alpha=None, basis=None):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X = [[5.0, 5.0], [-5.0, -5.0], [0.0, 1.0], [1.0, 0.0]]  # the lecture's
     >>> model = bk.models.logistic_regression(X, [1, 0, 0, 1], alpha=0.1)
     >>> approximation = bk.laplace(model)

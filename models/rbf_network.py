@@ -85,8 +85,6 @@ def rbf_network(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayeskernels as bk
     >>> x = np.linspace(-2, 2, 40)[:, None]
     >>> y = np.sin(3 * x[:, 0])
     >>> centers = np.linspace(-2, 2, 9)[:, None]

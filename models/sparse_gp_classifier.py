@@ -51,8 +51,6 @@ def sparse_gp_classifier(
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(40, random_seed=1)
     >>> with bk.models.sparse_gp_classifier(X, y, max_active=20) as model:
     ...     idata = pm.sample(50, tune=50, chains=1, quiet=True, random_seed=1)

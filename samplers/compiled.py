@@ -101,7 +101,6 @@ def dot(x, y):
 
     Examples
     --------
-    >>> import numpy as np
     >>> dot(np.arange(20.0), np.ones(20))
     190.0
     """

@@ -42,12 +42,9 @@ class IndependenceMetropolis(BlockStep):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
-    >>> from bayeskernels.samplers.laplace_mixture import LaplaceMixture
     >>> with pm.Model() as model:
     ...     x = pm.NormalMixture("x", w=[0.3, 0.7], mu=[-9.0, 9.0], sigma=1.0)
-    ...     proposal = LaplaceMixture([[-9.0], [9.0]], [[[1.0]], [[1.0]]], [0.0, 0.0])
+    ...     proposal = bk.samplers.LaplaceMixture([[-9.0], [9.0]], [[[1.0]], [[1.0]]], [0.0, 0.0])
     ...     step = bk.samplers.IndependenceMetropolis(proposal)
     ...     idata = pm.sample(1000, chains=1, step=step, quiet=True, random_seed=1)
     >>> round(float((idata["posterior"]["x"] > 0).mean()), 1)

@@ -36,7 +36,6 @@ class LaplaceMixture:
 
     Examples
     --------
-    >>> import numpy as np
     >>> two = LaplaceMixture([[-3.0], [3.0]], [[[1.0]], [[4.0]]], [0.0, 0.0])
     >>> two.masses.round(2)  # equally high, the second twice as wide
     array([0.33, 0.67])

@@ -47,8 +47,6 @@ def mean_distance_kernel(X):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.models.generalized_kernel_model import mean_distance_kernel
     >>> kernel = mean_distance_kernel(np.array([[0.0], [2.0]]))
     >>> kernel(np.array([[0.0], [2.0]])).eval().round(4).tolist()  # exp(-1) off the diagonal
     [[1.0, 0.3679], [0.3679, 1.0]]

@@ -44,7 +44,6 @@ class ExpectationPropagation:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
     >>> posterior = bk.samplers.ExpectationPropagation(model).fit()

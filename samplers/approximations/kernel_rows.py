@@ -46,7 +46,6 @@ class KernelRows:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from bayeskernels.kernels.argument import as_kernel
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
     >>> rows = KernelRows(as_kernel(lambda X, Z: X @ Z.T, X), X, softness=0.5)
@@ -222,7 +221,6 @@ class RowCache:
 
     Examples
     --------
-    >>> import numpy as np
     >>> cache = RowCache(2, 3, np.float64)
     >>> wanted, uses = np.array([5, 0, 0]), np.zeros(3)
     >>> cache.insert([0, 1], np.eye(3)[:2], lambda: (wanted, uses))

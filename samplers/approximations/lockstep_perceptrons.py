@@ -235,7 +235,6 @@ def learn_perceptrons(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from bayeskernels.kernels.argument import as_kernel
     >>> from bayeskernels.samplers.approximations.kernel_rows import KernelRows
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

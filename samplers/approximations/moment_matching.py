@@ -286,11 +286,8 @@ def propagate_expectations(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry, label_costs
-    >>> points, positive = np.eye(2), np.array([True, True])
-    >>> geometry = WallGeometry.from_features(points, positive)
-    >>> walls = geometry.with_costs(label_costs(positive, 0.0, 0.0))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
+    >>> walls = geometry.with_costs(np.full(2, np.inf))
     >>> posterior = propagate_expectations(walls)  # a quarter of the circle
     >>> bool(np.isclose(posterior.log_mass, np.log(0.25)))
     True

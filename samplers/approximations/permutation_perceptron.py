@@ -85,7 +85,6 @@ class PermutationPerceptron:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, scatter=0.1, random_seed=1)
     >>> ensemble = bk.samplers.PermutationPerceptron(X, y, kernel=lambda X, Z: (X @ Z.T + 1) ** 5)
     >>> idata = ensemble.sample(permutations=20, random_seed=1, progressbar=False)
@@ -131,9 +130,7 @@ class PermutationPerceptron:
 
         Examples
         --------
-        >>> import pymc as pm
-        >>> import bayeskernels as bk
-            >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
+        >>> X, y = bk.data.make_two_moons(40, scatter=0.1, random_seed=1)
         >>> kernel = pm.gp.cov.ExpQuad(2, ls=0.5)
         >>> model = bk.models.label_noise_classifier(X, y, kernel=kernel, noise=0)
         >>> ensemble = bk.samplers.PermutationPerceptron.of_model(model)
@@ -276,8 +273,6 @@ class PermutationPerceptron:
 
         Examples
         --------
-        >>> import bayeskernels as bk
-        >>> import numpy as np
         >>> X = np.array([[1.0, 0.0], [0.0, 2.0]])
         >>> ensemble = bk.samplers.PermutationPerceptron(X, ["a", "b"], kernel=lambda X, Z: X @ Z.T)
         >>> bool(X[1] @ (ensemble.consistent_direction(random_seed=1) @ X) > 0)
@@ -373,7 +368,6 @@ def most_used(idata, n=25):
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = [[1.0, 0.0], [0.9, 0.1], [0.0, 2.0]], ["a", "a", "b"]
     >>> ensemble = bk.samplers.PermutationPerceptron(X, y, kernel=lambda X, Z: X @ Z.T)
     >>> idata = ensemble.sample(permutations=4, random_seed=1, progressbar=False)

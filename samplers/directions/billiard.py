@@ -82,8 +82,6 @@ class Billiard(SphereStep):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
     >>> model = bk.models.label_noise_classifier(
     ...     X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5), noise=0.0

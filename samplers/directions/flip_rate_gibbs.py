@@ -31,7 +31,6 @@ def draw_flip_rate(alpha, beta, rng):
 
     Examples
     --------
-    >>> import numpy as np
     >>> q = draw_flip_rate(np.full(1000, 3.0), 30.0, np.random.default_rng(1))
     >>> bool(abs(q.mean() - 3 / 33) < 0.01)
     True
@@ -62,8 +61,6 @@ class FlipRateGibbs(BlockStep):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise="infer")
     >>> with model:

@@ -76,15 +76,10 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options)
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry, label_costs
-    >>> points, positive = np.eye(2), np.array([True, True])
-    >>> geometry = WallGeometry.from_features(points, positive)
-    >>> walls = geometry.with_costs(label_costs(positive, 0.1, 0.1))
-    >>> path = simulate_refractive_billiard(
-    ...     walls, np.ones(2), 4000, rng=np.random.default_rng(1)
-    ... )
-    >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # each of two labels is wrong with q = 0.1
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
+    >>> walls = geometry.with_costs(np.full(2, np.log(9)))
+    >>> path = simulate_refractive_billiard(walls, [1, 1], 4000, rng=np.random.default_rng(1))
+    >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # log(9) stands for q = 0.1
     True
     """
     draws, counts = BilliardBall(walls, z, sweeps=sweeps, **options).run(rng, n_draws)
@@ -134,8 +129,6 @@ class RefractiveBilliard(SphereStep):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
     >>> with model:

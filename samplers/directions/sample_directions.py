@@ -48,7 +48,6 @@ def sample_directions(
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
     >>> idata = bk.samplers.sample_directions(model, draws=50, chains=1, random_seed=1)

@@ -35,8 +35,6 @@ def prefer(step_class):
 
     Examples
     --------
-    >>> import pymc as pm
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
     >>> with model, bk.samplers.prefer(bk.samplers.KernelGibbs):

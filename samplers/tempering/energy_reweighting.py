@@ -49,7 +49,6 @@ def log_normalizers(powers, energies, *, counts=None, start=None, tolerance=1e-8
     --------
     Standard normal draws tilted by E = x are normal with mean b, and log Z = b^2 / 2.
 
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> powers = np.array([0.0, 0.5, 1.0])
     >>> energies = powers[:, None] + rng.standard_normal((3, 20_000))
@@ -122,7 +121,6 @@ def normalizer_with_error(powers, energies):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(1)
     >>> powers = np.array([0.0, 0.5, 1.0])
     >>> energies = powers + rng.standard_normal((2, 1000, 3))

@@ -150,7 +150,6 @@ def even_rungs(powers, swap_rates, n_rungs=None):
 
     Examples
     --------
-    >>> import numpy as np
     >>> even_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.5])).tolist()
     [0.0, 0.5, 1.0]
     >>> bool(even_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.8]))[1] < 0.5)

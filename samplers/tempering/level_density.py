@@ -56,7 +56,6 @@ class LevelDensity:
         --------
         Draws of a fair die and of one on which an eye more is e times as likely.
 
-        >>> import numpy as np
         >>> rng = np.random.default_rng(1)
         >>> weights = np.exp(np.arange(6.0))
         >>> fair = rng.integers(6, size=4000)
@@ -150,7 +149,6 @@ def error_of_mean(parts, round_trips):
 
     Examples
     --------
-    >>> import numpy as np
     >>> parts = np.random.default_rng(1).standard_normal((2, 5000))
     >>> float(error_of_mean(parts, 1000).round(3))
     0.01

@@ -36,7 +36,6 @@ def largest_jump(values):
 
     Examples
     --------
-    >>> import numpy as np
     >>> waves = np.sin(np.arange(40.0))[:, None]
     >>> smooth, broken = largest_jump(waves + [0, 1, 2]), largest_jump(waves + [0, 1, 7])
     >>> round(smooth, 1), round(broken, 1)

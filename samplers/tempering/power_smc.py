@@ -68,7 +68,6 @@ def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, *
 
     Examples
     --------
-    >>> import numpy as np
     >>> from bayeskernels.samplers.tempering.powered_chain import PoweredTarget
     >>> X = np.linspace(-1, 1, 8)
     >>> target = PoweredTarget(X > 0, 4, gram=np.exp(-((X[:, None] - X) ** 2)))

@@ -116,7 +116,6 @@ class PowerTempering:
 
     Examples
     --------
-    >>> import bayeskernels as bk
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
     >>> model = bk.models.generalized_kernel_model(X, y, max_active=6)
     >>> tempering = bk.samplers.PowerTempering(model)

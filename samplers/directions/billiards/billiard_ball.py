@@ -335,12 +335,11 @@ def gets_stuck(landscape, z, rng):
     Two hundred random labels in six dimensions make valleys that no ball leaves; labels of a
     linear classifier do not.
 
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry
     >>> rng = np.random.default_rng(1)
     >>> points, weights = rng.standard_normal((200, 6)), np.ones(6)
     >>> for labels in (rng.random(200) < 0.5, points @ weights > 0.0):
-    ...     walls = WallGeometry.from_features(points, labels).with_costs(np.full(200, 3.0))
+    ...     geometry = bk.samplers.WallGeometry.from_features(points, labels)
+    ...     walls = geometry.with_costs(np.full(200, 3.0))
     ...     landscape = ErrorLandscape.from_jumps(walls.normals, walls.jumps)
     ...     gets_stuck(landscape, weights, rng)
     True

@@ -410,11 +410,8 @@ def chord_billiard(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry, label_costs
-    >>> points, positive = np.eye(3), np.array([True, True, True])
-    >>> geometry = WallGeometry.from_features(points, positive)
-    >>> walls = geometry.with_costs(label_costs(positive, 0.0, 0.0))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(3), np.ones(3, dtype=bool))
+    >>> walls = geometry.with_costs(np.full(3, np.inf))
     >>> result = chord_billiard(walls, [1.0, 2.0, 3.0], rng=np.random.default_rng(1))
     >>> bool(np.abs(result.centre - 1 / np.sqrt(3)).max() < 0.05)
     True

@@ -276,9 +276,7 @@ class NoiseLadder:
     --------
     Outputs of orthogonal points are independent: at beta each is an error with probability q.
 
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry
-    >>> geometry = WallGeometry.from_features(np.eye(4), np.ones(4, dtype=bool))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(4), np.ones(4, dtype=bool))
     >>> landscape = ErrorLandscape.from_geometry(geometry, np.ones(4))
     >>> rng = np.random.default_rng(1)
     >>> ladder = NoiseLadder(landscape, [0.0, np.log(9)], landscape.draw_outputs(rng, 2))

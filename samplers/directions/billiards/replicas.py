@@ -211,7 +211,6 @@ def wants_circles(normals):
 
     Examples
     --------
-    >>> import numpy as np
     >>> bool(wants_circles(np.eye(2))), bool(wants_circles(np.eye(20)))
     (True, False)
     """

@@ -394,11 +394,8 @@ def simulate_billiard(walls, w, n_draws, *, rng, **options):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from bayeskernels.geometry.walls import WallGeometry, label_costs
-    >>> points, positive = np.eye(2), np.array([True, True])
-    >>> geometry = WallGeometry.from_features(points, positive)
-    >>> walls = geometry.with_costs(label_costs(positive, 0.0, 0.0))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
+    >>> walls = geometry.with_costs(np.full(2, np.inf))
     >>> path = simulate_billiard(walls, np.ones(2), 4000, rng=np.random.default_rng(1))
     >>> bool(np.abs(path.centres.mean(axis=0) - 2 / np.pi).max() < 0.02)  # mean of a quarter circle
     True
