@@ -5,13 +5,19 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bayeskernels.command.repetitions import run_repetitions
-from bayeskernels.data import load
 from bayeskernels.prediction.predict import predict
 from bayeskernels.prediction.rejection import rejection_curve
+from bayeskernels.reproduction.options import (
+    add_counts,
+    add_data_dir,
+    add_names,
+    load_set,
+    refuse_below,
+    some_of,
+)
+from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.samplers import PermutationPerceptron, most_used
 
@@ -65,13 +71,7 @@ def polynomial(X, Z):
 @lru_cache(maxsize=1)
 def _digits(name, data_dir):
     """Training and test parts, scaled; single precision."""
-    try:
-        data = load(name, data_dir=data_dir, dtype=np.float32)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} bpm-figure-9 needs a folder with {name}.npz: give it as --data-dir, or leave "
-            "the set out by --sets."
-        ) from error
+    data = load_set(name, "bpm-figure-9", data_dir, dtype=np.float32)
     if data.X_test is None:
         raise ValueError(f"{name} ({data.source}) must have a test part of its own.")
     parts = [np.asarray(X, dtype=np.float32) for X in (data.X, data.X_test)]
@@ -169,27 +169,16 @@ def _summarise_set(digit_set, rows):
 
 
 def _add_arguments(parser):
-    parser.add_argument(
-        "--sets", nargs="+", default=list(SETS), metavar="NAME", help="usps, mnist (default: both)"
-    )
-    parser.add_argument(
-        "--permutations", type=int, default=10, metavar="N", help="perceptrons for a digit (10)"
-    )
-    parser.add_argument(
-        "--splits",
-        type=int,
-        default=1,
-        metavar="N",
-        help="repetitions with other permutations; the test sets are fixed (1)",
+    add_names(parser, sets=(SETS, "usps, mnist (default: both)"))
+    add_counts(
+        parser,
+        permutations=(10, "perceptrons for a digit"),
+        splits=(1, "repetitions with other permutations; the test sets are fixed"),
     )
     parser.add_argument(
         "--memory-limit", default="4 GiB", metavar="SIZE", help='for kernel rows (default: "4 GiB")'
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
-    )
+    add_data_dir(parser)
 
 
 @register(
@@ -205,33 +194,21 @@ def reproduce_figure(options, console):
     the class with the largest mean output wins, and points with the smallest winning output are
     rejected.
     """
-    unknown = [name for name in options.sets if name not in SETS]
-    if unknown:
-        raise ValueError(
-            f"The figure has no data set {unknown[0]!r}: expected some of {', '.join(SETS)}."
-        )
-    if options.splits < 1 or options.permutations < 1:
-        raise ValueError("--splits and --permutations must be at least 1.")
-    names = [name for name in SETS if name in options.sets]
+    names = some_of(options.sets, SETS, "data set")
+    refuse_below(1, options, "splits", "permutations")
     for name in names:
         _digits(name, options.data_dir)  # What is missing is missed at once.
     units = [f"{name}/{number}" for name in names for number in range(options.splits)]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("ensembles", total=len(units))
-        records = run_repetitions(
-            partial(learn_digits, data_dir=options.data_dir, jobs=options.jobs),
-            units,
-            settings={
-                "seed": options.seed,
-                "permutations": options.permutations,
-                "memory_limit": options.memory_limit,
-            },
-            out=options.out,
-            # One ensemble at a time: its threads share the memory.
-            jobs=1,
-            on_done=lambda: progress.advance(task),
-        )
+    records = run_with_progress(
+        partial(learn_digits, data_dir=options.data_dir, jobs=options.jobs),
+        units,
+        what="ensembles",
+        settings={key: getattr(options, key) for key in ("seed", "permutations", "memory_limit")},
+        options=options,
+        console=console,
+        # One ensemble at a time: its threads share the memory.
+        jobs=1,
+    )
     n = options.splits
     summary = summarise({name: records[k * n : (k + 1) * n] for k, name in enumerate(names)})
     console.print(_errors_table(summary))

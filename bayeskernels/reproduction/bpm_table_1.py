@@ -9,11 +9,20 @@ from scipy.spatial.distance import cdist
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.data import load, random_splits
+from bayeskernels.data import random_splits
 from bayeskernels.geometry.hard_margin import FREE_OFFSET, hard_margin
 from bayeskernels.models import bayes_point_machine
+from bayeskernels.reproduction.options import (
+    add_counts,
+    add_data_dir,
+    add_names,
+    load_set,
+    refuse_below,
+    some_of,
+)
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.spread import plus_minus, standard_error
 from bayeskernels.samplers import sample_directions, simulate_billiard
 from bayeskernels.samplers.approximations.moment_matching import propagate_expectations
 from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
@@ -110,13 +119,7 @@ EMPTY = "version space is empty"
 @lru_cache(maxsize=len(SETS))
 def _inputs_and_labels(name, data_dir):
     """Whole data set, in the form that the table wants."""
-    try:
-        data = load(name, data_dir=data_dir)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} bpm-table-1 needs a folder with {name}.npz: give it as --data-dir, or leave "
-            "the set out by --sets."
-        ) from error
+    data = load_set(name, "bpm-table-1", data_dir)
     benchmark = SETS[name]
     X = data.X
     if set(np.unique(data.y)) != {-1, 1}:
@@ -259,10 +262,6 @@ def _summarise_set(name, rows):
     errors = {column: np.array([row[column] for row in rows]) for column in COLUMNS}
     n = len(rows)
     mean = {column: float(values.mean()) for column, values in errors.items()}
-    standard_error = {
-        column: float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else None
-        for column, values in errors.items()
-    }
     far = [
         column
         for column, theirs in PAPER_COLUMN.items()
@@ -275,7 +274,7 @@ def _summarise_set(name, rows):
         "n_test": rows[0]["n_test"],
         "width": benchmark.width,
         "mean": mean,
-        "standard_error": standard_error,
+        "standard_error": {column: standard_error(values) for column, values in errors.items()},
         "p_value": _p_value(errors["svm"], errors["billiard"]),
         "paper": {"svm": benchmark.svm, "bpm": benchmark.bpm, "p_value": benchmark.p_value},
         "far": far,
@@ -294,23 +293,13 @@ def _p_value(svm, bpm):
 
 
 def _add_arguments(parser):
-    parser.add_argument(
-        "--splits", type=int, default=100, metavar="N", help="random splits of a set (100)"
+    add_counts(
+        parser,
+        splits=(100, "random splits of a set"),
+        draws=(None, "draws behind a Bayes point (default: 40 to 400 by set)"),
     )
-    parser.add_argument(
-        "--sets", nargs="+", default=list(SETS), metavar="NAME", help="data sets (default: all 7)"
-    )
-    parser.add_argument(
-        "--draws",
-        type=int,
-        metavar="N",
-        help="draws behind a Bayes point (default: 40 to 400 by set)",
-    )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
-    )
+    add_names(parser, sets=(SETS, "data sets (default: all 7)"))
+    add_data_dir(parser)
 
 
 @register(
@@ -325,10 +314,8 @@ def reproduce_table(options, console):
     Random splits of seven data sets, 60% for training (waveform and banana: 400 points). The Bayes
     point is found by three methods; columns with a bias show what the paper's machines lack.
     """
-    _refuse_unknown(options.sets)
-    if options.splits < 1 or (options.draws is not None and options.draws < 1):
-        raise ValueError("--splits and --draws must be at least 1.")
-    names = [name for name in SETS if name in options.sets]
+    names = some_of(options.sets, SETS, "data set")
+    refuse_below(1, options, "splits", "draws")
     for name in names:
         _inputs_and_labels(name, options.data_dir)  # What is missing is missed at once.
     # All sets grow together, so that what a stopped run has done makes a table of fewer splits.
@@ -345,14 +332,6 @@ def reproduce_table(options, console):
     console.print(_errors_table(summary))
     console.print(_claims_table(summary))
     return summary
-
-
-def _refuse_unknown(names):
-    unknown = [name for name in names if name not in SETS]
-    if unknown:
-        raise ValueError(
-            f"The table has no data set {unknown[0]!r}: expected some of {', '.join(SETS)}."
-        )
 
 
 def _errors_table(summary):
@@ -382,8 +361,8 @@ def _set_cell(name, row):
 
 
 def _cell(row, column):
-    spread = row["standard_error"][column]
-    ours = f"{100 * row['mean'][column]:.1f}" + ("" if spread is None else f" ± {100 * spread:.2f}")
+    mean, error = row["mean"][column], row["standard_error"][column]
+    ours = plus_minus(100 * mean, None if error is None else 100 * error, ".1f")
     if column not in PAPER_COLUMN:
         return ours
     far = " far" if column in row["far"] else ""

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from bayeskernels.data import load, random_splits
+from bayeskernels.data import random_splits
 from bayeskernels.gp import (
     EvidenceFunction,
     log_predictive_density,
@@ -19,8 +19,17 @@ from bayeskernels.gp import (
 from bayeskernels.gp.hyperparameters.maximisation import starting_points
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction.predict import predict
+from bayeskernels.reproduction.options import (
+    add_counts,
+    add_data_dir,
+    add_names,
+    load_set,
+    refuse_below,
+    some_of,
+)
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.spread import plus_minus, standard_error
 
 __all__ = ["METHODS", "SETS", "run_split", "summarise"]
 
@@ -88,7 +97,7 @@ def run_split(name, *, seed, starts, tune, draws, data_dir=None):
 
 
 def _split(name, number, data_dir):
-    data = load(name, data_dir=data_dir)
+    data = load_set(name, "gp-benchmark", data_dir)
     if "train_idx" in data.extras:
         return data.split(number)
     train, test = random_splits(len(data.y), 0.9, N_SPLITS, random_seed=1)[number]
@@ -214,10 +223,10 @@ def _summarise_set(methods):
                 summary[key] = combine(row[key] for row in rows.values())
         for key, sign in (("rmse", 1.0), ("log_density", -1.0)):
             values = np.array([row[key] for row in rows.values()])
-            summary[key] = {"mean": float(values.mean()), "standard_error": _error(values)}
+            summary[key] = {"mean": float(values.mean()), "standard_error": standard_error(values)}
             if method != "scikit-learn" and set(rows) <= set(peers):
                 less = values - [peers[number][key] for number in rows]
-                error = _error(less)
+                error = standard_error(less)
                 summary[key] |= {
                     "difference": float(less.mean()),
                     "difference_error": error,
@@ -228,37 +237,17 @@ def _summarise_set(methods):
     return {key: first[key] for key in ("n_train", "n_test", "p")} | {"methods": found}
 
 
-def _error(values):
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-
-
 def _add_arguments(parser):
-    parser.add_argument(
-        "--splits", type=int, default=N_SPLITS, metavar="N", help="of each set, default: 20"
+    add_counts(
+        parser,
+        splits=(N_SPLITS, "of each set"),
+        bayes_splits=(N_SPLITS, "splits on which NUTS is run, up to five minutes each"),
+        starts=(10, "the same for ours and theirs"),
+        tune=(100, "NUTS steps of tuning"),
+        draws=(200, "NUTS draws per chain"),
     )
-    parser.add_argument(
-        "--bayes-splits",
-        type=int,
-        default=N_SPLITS,
-        metavar="N",
-        help="splits on which NUTS is run (default: 20; up to five minutes each)",
-    )
-    parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME", help="default: all")
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="NAME")
-    parser.add_argument(
-        "--starts",
-        type=int,
-        default=10,
-        metavar="N",
-        help="the same for ours and theirs, default: 10",
-    )
-    parser.add_argument(
-        "--tune", type=int, default=100, metavar="N", help="NUTS steps of tuning, default: 100"
-    )
-    parser.add_argument(
-        "--draws", type=int, default=200, metavar="N", help="NUTS draws per chain, default: 200"
-    )
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of NAME.npz files")
+    add_names(parser, sets=(SETS, "default: all"), methods=(METHODS, f"of {', '.join(METHODS)}"))
+    add_data_dir(parser)
 
 
 @register(
@@ -273,21 +262,15 @@ def reproduce_gp_benchmark(options, console):
     Hyperparameters by maximal evidence and by NUTS, beside scikit-learn's GaussianProcessRegressor
     with the same kernel and the same starts, on mcycle, yacht, boston, energy and concrete.
     """
-    for given, known in ((options.sets, SETS), (options.methods, METHODS)):
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise ValueError(f"Unknown: {unknown[0]!r}; expected some of {', '.join(known)}.")
+    names = some_of(options.sets, SETS, "data set")
+    chosen = some_of(options.methods, METHODS, "method")
     if not 1 <= options.splits <= N_SPLITS:
         raise ValueError(f"--splits must be between 1 and {N_SPLITS}, got {options.splits}.")
-    if min(options.starts, options.tune, options.draws) < 1 or options.bayes_splits < 0:
-        raise ValueError(
-            "--starts, --tune and --draws must be at least 1, --bayes-splits at least 0."
-        )
-    names = [name for name in SETS if name in options.sets]
+    refuse_below(1, options, "starts", "tune", "draws")
+    refuse_below(0, options, "bayes_splits")
     for name in names:
-        load(name, data_dir=options.data_dir)  # What is missing is missed at once.
+        load_set(name, "gp-benchmark", options.data_dir)  # What is missing is missed at once.
     # NUTS, which takes longest, comes last: a run that is stopped has something to show.
-    chosen = [method for method in METHODS if method in options.methods]
     units = [
         f"{name}/{number}/{method}"
         for group in (("evidence", "scikit-learn"), ("bayes",))
@@ -300,12 +283,7 @@ def reproduce_gp_benchmark(options, console):
         partial(run_split, data_dir=options.data_dir),
         units,
         what="fits",
-        settings={
-            "seed": options.seed,
-            "starts": options.starts,
-            "tune": options.tune,
-            "draws": options.draws,
-        },
+        settings={key: getattr(options, key) for key in ("seed", "starts", "tune", "draws")},
         options=options,
         console=console,
     )
@@ -345,10 +323,8 @@ def _table(summary):
 
 
 def _cell(found):
-    def plus_minus(value, error):
-        return f"{value:.4g}" + ("" if error is None else f" ± {error:.2g}")
-
-    text = plus_minus(found["mean"], found["standard_error"])
+    text = plus_minus(found["mean"], found["standard_error"], ".4g", ".2g")
     if "difference" in found:
-        text += f"\n({plus_minus(found['difference'], found['difference_error'])})"
+        less = plus_minus(found["difference"], found["difference_error"], ".4g", ".2g")
+        text += f"\n({less})"
     return text

@@ -9,8 +9,10 @@ from threadpoolctl import threadpool_limits
 from bayeskernels.data import make_kgs_sphere
 from bayeskernels.models import label_noise_classifier
 from bayeskernels.prediction.bayes_points import bayes_point
+from bayeskernels.reproduction.options import add_counts, refuse_below
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
+from bayeskernels.reproduction.spread import plus_minus, standard_error
 from bayeskernels.samplers import sample_directions
 
 __all__ = ["LEVELS", "compare_once", "reproduce_figure", "summarise", "svm_without_bias"]
@@ -111,20 +113,15 @@ def summarise(records, levels=LEVELS):
         differences on the same data sets.
     """
     errors = {name: np.array([record[name] for record in records]) for name in CONTENDERS}
-    n = len(records)
     mean = {name: values.mean(axis=0) for name, values in errors.items()}
-    spread = {
-        name: values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(len(levels), np.nan)
-        for name, values in errors.items()
-    }
     below = (mean["bpm"] < mean["svm"]) & (mean["bpm"] < mean["svm_bias"])
     return {
-        "repetitions": n,
+        "repetitions": len(records),
         "levels": list(levels),
         "mean": {name: values.tolist() for name, values in mean.items()},
         "standard_error": {
-            name: [None if np.isnan(v) else v for v in values.tolist()]
-            for name, values in spread.items()
+            name: [standard_error(at_level) for at_level in values.T]
+            for name, values in errors.items()
         },
         "bpm_below_both": below.tolist(),
         "reproduced": bool(below.all()),
@@ -136,18 +133,11 @@ def summarise(records, levels=LEVELS):
 def _paired_gain(errors, rival):
     """Mean difference of error on the same data, and its standard error."""
     differences = (errors[rival] - errors["bpm"]).mean(axis=1)
-    n = len(differences)
-    standard_error = float(differences.std(ddof=1) / np.sqrt(n)) if n > 1 else None
-    return {"mean": float(differences.mean()), "standard_error": standard_error}
+    return {"mean": float(differences.mean()), "standard_error": standard_error(differences)}
 
 
 def _add_arguments(parser):
-    parser.add_argument(
-        "--repetitions", type=int, default=100, metavar="N", help="data sets (default: 100)"
-    )
-    parser.add_argument(
-        "--draws", type=int, default=100, metavar="N", help="draws behind a Bayes point (100)"
-    )
+    add_counts(parser, repetitions=(100, "data sets"), draws=(100, "draws behind a Bayes point"))
 
 
 @register(
@@ -162,8 +152,7 @@ def reproduce_figure(options, console):
     100 training points on the sphere in R^3, 5% of the labels flipped, 1000 test points; the BPM is
     the mean of 100 draws. Assumed noise q and slack penalty lambda share the abscissa.
     """
-    if options.repetitions < 1 or options.draws < 1:
-        raise ValueError("--repetitions and --draws must be at least 1.")
+    refuse_below(1, options, "repetitions", "draws")
     records = run_with_progress(
         compare_once,
         options.repetitions,
@@ -195,25 +184,21 @@ def _errors_table(summary):
     return table
 
 
-def _points(gain):
-    return _percent(gain["mean"], gain["standard_error"])
-
-
 def _percent(mean, standard_error):
-    error = "" if standard_error is None else f" ± {100 * standard_error:.2f}"
-    return f"{100 * mean:.2f}{error}"
+    error = None if standard_error is None else 100 * standard_error
+    return plus_minus(100 * mean, error)
 
 
 def _claims_table(summary):
     table = Table(title="The paper's claims and ours", show_lines=True)
     for title in ("the paper (section 5)", "here", "holds"):
         table.add_column(title)
-    n_below = sum(summary["bpm_below_both"])
+    n_below, gain = sum(summary["bpm_below_both"]), summary["gain"]
     table.add_row(
         "the BPM outperformed the SVM irrespective of the chosen level of regularisation",
         f"BPM below both SVMs at {n_below} of {len(summary['levels'])} levels; on the same data "
-        f"its error is lower by {_points(summary['gain']['svm'])} points than without bias, by "
-        f"{_points(summary['gain']['svm_bias'])} than with bias",
+        f"its error is lower by {_percent(**gain['svm'])} points than without bias, by "
+        f"{_percent(**gain['svm_bias'])} than with bias",
         "yes" if summary["reproduced"] else "no",
     )
     gaps = [

@@ -7,7 +7,7 @@ from bayeskernels.command.repetitions import run_repetitions
 __all__ = ["run_with_progress"]
 
 
-def run_with_progress(run, units, *, what, settings, options, console):
+def run_with_progress(run, units, *, what, settings, options, console, jobs=None):
     """Records of all units, see :func:`~bayeskernels.command.repetitions.run_repetitions`.
 
     Parameters
@@ -20,6 +20,8 @@ def run_with_progress(run, units, *, what, settings, options, console):
     options : argparse.Namespace
         With ``out`` and ``jobs``.
     console : rich.console.Console
+    jobs : int, optional
+        In the place of those of the options.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
@@ -29,6 +31,6 @@ def run_with_progress(run, units, *, what, settings, options, console):
             units,
             settings=settings,
             out=options.out,
-            jobs=options.jobs,
+            jobs=options.jobs if jobs is None else jobs,
             on_done=lambda: progress.advance(task),
         )

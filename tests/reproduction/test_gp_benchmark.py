@@ -68,8 +68,8 @@ def test_fewer_splits_are_compared_with_the_same_ones():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sets", "iris"], "Unknown: 'iris'"),
-        (["--methods", "magic"], "Unknown: 'magic'"),
+        (["--sets", "iris"], "no data set 'iris'"),
+        (["--methods", "magic"], "no method 'magic'"),
         (["--splits", "21"], "--splits must be between 1 and 20"),
         (["--starts", "0"], "--starts, --tune and --draws must be at least 1"),
     ],

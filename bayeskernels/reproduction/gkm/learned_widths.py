@@ -5,22 +5,18 @@ from bayeskernels.reproduction.gkm.views import show_checks, show_errors, show_t
 
 __all__ = ["TABLES"]
 
+_VIEWS = {8: (show_errors, show_checks), 9: (show_times,)}
+
 #: Views of one run.
 TABLES = {
-    8: TableRun(
-        name="gkm-table-8",
+    number: TableRun(
+        name=f"gkm-table-{number}",
         methods=("fgp_kl", "fbgkm_kl", "sgpc_kl", "svm"),
-        shares_with=("gkm-table-9",),
-        views=(show_errors, show_checks),
+        shares_with=tuple(f"gkm-table-{other}" for other in _VIEWS if other != number),
+        views=views,
         draws=500,
-    ),
-    9: TableRun(
-        name="gkm-table-9",
-        methods=("fgp_kl", "fbgkm_kl", "sgpc_kl", "svm"),
-        shares_with=("gkm-table-8",),
-        views=(show_times,),
-        draws=500,
-    ),
+    )
+    for number, views in _VIEWS.items()
 }
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bayeskernels.data import load
+from bayeskernels.reproduction.options import load_set
 
 __all__ = ["CASES", "SETS", "GkmSet", "Partition", "draw_partition", "read_rows", "seeds_of"]
 
@@ -151,13 +151,7 @@ def read_rows(name, data_dir=None):
 
 @lru_cache(maxsize=4)
 def _read_file(file, classes, data_dir):
-    try:
-        data = load(file, data_dir=data_dir, dtype=None)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} The table needs a folder with {file}.npz: give it as --data-dir, or leave "
-            "the set out by --sets."
-        ) from error
+    data = load_set(file, "The table", data_dir, dtype=None)
     X, y = data.X, data.y
     if data.X_test is not None:
         X, y = np.concatenate([X, data.X_test]), np.concatenate([y, data.y_test])

@@ -13,13 +13,25 @@ from bayeskernels.reproduction.gkm.methods import JOB_OF, run_unit
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
 from bayeskernels.reproduction.gkm.partitions import read_rows
 from bayeskernels.reproduction.gkm.summary import summarise
+from bayeskernels.reproduction.options import (
+    add_counts,
+    add_data_dir,
+    add_names,
+    refuse_below,
+    some_of,
+)
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 
 __all__ = ["TableRun", "add_arguments", "register_table", "reproduce"]
 
-#: Options that decide what a chain is; stored with every repetition.
-CHAIN_OPTIONS = ("draws", "tune", "nuts_draws", "nuts_tune")
+#: Options that decide what a chain is, and what they count; stored with every repetition.
+CHAIN_OPTIONS = {
+    "draws": "sweeps of each chain behind a prediction",
+    "tune": "sweeps thrown away at the start of each chain",
+    "nuts_draws": "draws of the methods that NUTS samples",
+    "nuts_tune": "steps that NUTS adapts itself in",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,42 +96,17 @@ def add_arguments(table, parser):
     """
     default = [method for method in table.methods if method not in table.left_out]
     left_out = f"; {' and '.join(table.left_out)} take long" if table.left_out else ""
-    parser.add_argument(
-        "--partitions",
-        type=int,
-        default=10,
-        metavar="N",
-        help=f"random partitions of a set (default: 10; the paper has {PAPER_PARTITIONS})",
+    add_counts(
+        parser,
+        partitions=(10, f"random partitions of a set; the paper has {PAPER_PARTITIONS}"),
+        **{name: (getattr(table, name), text) for name, text in CHAIN_OPTIONS.items()},
     )
-    parser.add_argument(
-        "--sets",
-        nargs="+",
-        default=list(table.cases),
-        metavar="NAME",
-        help=f"rows of the table (default: all of {', '.join(table.cases)})",
+    methods = f"some of {', '.join(table.methods)} (default: {', '.join(default)}{left_out})"
+    add_names(
+        parser,
+        sets=(table.cases, f"rows of the table (default: all of {', '.join(table.cases)})"),
+        methods=(default, methods),
     )
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        default=default,
-        metavar="NAME",
-        help=f"some of {', '.join(table.methods)} (default: {', '.join(default)}{left_out})",
-    )
-    helps = {
-        "draws": "sweeps of each chain behind a prediction",
-        "tune": "sweeps thrown away at the start of each chain",
-        "nuts_draws": "draws of the methods that NUTS samples",
-        "nuts_tune": "steps that NUTS adapts itself in",
-    }
-    for name in CHAIN_OPTIONS:
-        value = getattr(table, name)
-        parser.add_argument(
-            f"--{name.replace('_', '-')}",
-            type=int,
-            default=value,
-            metavar="N",
-            help=f"{helps[name]} (default: {value})",
-        )
     shared = ", ".join(table.shares_with)
     parser.add_argument(
         "--stored",
@@ -127,11 +114,7 @@ def add_arguments(table, parser):
         help="run nothing: show what the file of --out holds"
         + (f" (one file serves {table.name}, {shared})" if shared else ""),
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
-    )
+    add_data_dir(parser)
 
 
 def reproduce(table, options, console):
@@ -149,12 +132,10 @@ def reproduce(table, options, console):
     dict
         See :func:`bayeskernels.reproduction.gkm.summary.summarise`.
     """
-    cases = _some_of(options.sets, table.cases, "data set")
-    methods = _some_of(options.methods, table.methods, "method")
-    if min(options.partitions, options.draws, options.nuts_draws) < 1:
-        raise ValueError("--partitions, --draws and --nuts-draws must be at least 1.")
-    if min(options.tune, options.nuts_tune) < 0:
-        raise ValueError("--tune and --nuts-tune must be at least 0.")
+    cases = some_of(options.sets, table.cases, "data set")
+    methods = some_of(options.methods, table.methods, "method")
+    refuse_below(1, options, "partitions", "draws", "nuts_draws")
+    refuse_below(0, options, "tune", "nuts_tune")
     settings = {"seed": options.seed} | {name: getattr(options, name) for name in CHAIN_OPTIONS}
     # All sets grow together, so that a stopped run makes a table of fewer partitions.
     jobs = list(dict.fromkeys(JOB_OF[method] for method in methods))
@@ -203,13 +184,3 @@ def _run(units, cases, settings, options, console):
         console=console,
     )
     return dict(zip(units, records, strict=True))
-
-
-def _some_of(wanted, known, what):
-    """Those that are wanted, in the order of the table."""
-    for name in wanted:
-        if name not in known:
-            raise ValueError(
-                f"The table has no {what} {name!r}: expected some of {', '.join(known)}."
-            )
-    return [name for name in known if name in wanted]

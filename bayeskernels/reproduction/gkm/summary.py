@@ -6,6 +6,7 @@ import numpy as np
 
 from bayeskernels.diagnostics.cusum import cusum
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
+from bayeskernels.reproduction.spread import standard_error
 
 __all__ = ["MAX_RHAT", "summarise"]
 
@@ -61,13 +62,13 @@ def summarise(table, records, settings):
 def _summarise_method(cells, paper, svm, tune):
     numbers = sorted(cells)
     errors = {number: 100 * cells[number]["error"] for number in numbers}
-    mean, spread = _mean_and_spread(list(errors.values()))
-    n = len(numbers)
+    n, values = len(numbers), list(errors.values())
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1)) if n > 1 else None
     found = {
         "partitions": n,
         "mean": mean,
         "standard_deviation": spread,
-        "standard_error": None if spread is None else spread / np.sqrt(n),
+        "standard_error": standard_error(values),
         "z": _distance(mean, spread, n, paper),
         "against_svm": _difference(errors, svm),
         "seconds": float(np.mean([cells[number]["seconds"] for number in numbers])),
@@ -89,10 +90,6 @@ def _summarise_method(cells, paper, svm, tune):
     return found
 
 
-def _mean_and_spread(values):
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
 def _distance(mean, spread, n, paper):
     """How far a mean is from the paper's, in standard errors of both; None where it has none."""
     if "mean" not in paper:
@@ -108,9 +105,7 @@ def _difference(errors, svm):
     pairs = [errors[number] - 100 * svm[number]["error"] for number in errors if number in svm]
     if not pairs:
         return None
-    mean, spread = _mean_and_spread(pairs)
-    error = None if spread is None else spread / np.sqrt(len(pairs))
-    return {"mean": mean, "standard_error": error}
+    return {"mean": float(np.mean(pairs)), "standard_error": standard_error(pairs)}
 
 
 def _distribution(chains):

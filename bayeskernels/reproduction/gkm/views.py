@@ -5,6 +5,7 @@ from rich.table import Table
 from bayeskernels.reproduction.gkm.methods import METHODS, PAPER_ONLY
 from bayeskernels.reproduction.gkm.paper import PAPER_PARTITIONS
 from bayeskernels.reproduction.gkm.summary import MAX_RHAT
+from bayeskernels.reproduction.spread import plus_minus
 
 __all__ = ["show_burn_in", "show_checks", "show_errors", "show_sizes", "show_times"]
 
@@ -111,8 +112,7 @@ def _grid(summary, methods, title, cell, paper_cell, caption=None):
 
 
 def _error_cell(found):
-    spread = found["standard_deviation"]
-    text = f"{found['mean']:.2f}" + ("" if spread is None else f" ± {spread:.2f}")
+    text = plus_minus(found["mean"], found["standard_deviation"])
     marks = [f"({found['partitions']})"]
     if found["z"] is not None and abs(found["z"]) > FAR:
         marks.append("far")
@@ -170,7 +170,4 @@ def _number(value, form):
 
 
 def _difference(against):
-    if against is None:
-        return ""
-    spread = against["standard_error"]
-    return f"{against['mean']:+.2f}" + ("" if spread is None else f" ± {spread:.2f}")
+    return "" if against is None else plus_minus(against["mean"], against["standard_error"], "+.2f")
