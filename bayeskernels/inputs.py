@@ -365,7 +365,7 @@ def as_known_labels(y, class_names, n_points, *, name, inputs):
     return labels
 
 
-def as_classes(y, n_points):
+def as_classes(y, n_points) -> Classes:
     """Labels of any type as numbers from 0.
 
     Parameters
@@ -374,10 +374,6 @@ def as_classes(y, n_points):
         Two or more different labels: numbers, strings, booleans. Dates are refused.
     n_points : int
         Number of rows of X.
-
-    Returns
-    -------
-    Classes
     """
     labels = as_labels(y, n_points)
     try:
@@ -397,17 +393,13 @@ def as_classes(y, n_points):
     return Classes(codes.astype(np.int64).reshape(-1), names)
 
 
-def as_two_classes(y, n_points):
+def as_two_classes(y, n_points) -> Classes:
     """Like :func:`as_classes`, for models that tell two classes apart.
 
     Parameters
     ----------
     y : array_like of shape (m,)
     n_points : int
-
-    Returns
-    -------
-    Classes
     """
     classes = as_classes(y, n_points)
     names = classes.names

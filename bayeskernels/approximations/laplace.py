@@ -103,7 +103,7 @@ class LaplaceApproximation:
         return self.density.as_draws(points, attributes)
 
 
-def laplace(model=None, *, start=None, max_iterations=2000):
+def laplace(model=None, *, start=None, max_iterations=2000) -> LaplaceApproximation:
     """Approximate the posterior of a model by a Gaussian around its mode.
 
     Parameters
@@ -117,10 +117,6 @@ def laplace(model=None, *, start=None, max_iterations=2000):
         approximation at each.
     max_iterations : int
         Of the search (L-BFGS) before the Newton steps.
-
-    Returns
-    -------
-    LaplaceApproximation
 
     Raises
     ------

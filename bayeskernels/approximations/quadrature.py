@@ -104,7 +104,7 @@ class GridPosterior:
         return self.density.as_draws(self.points[chosen], attributes)
 
 
-def quadrature(model=None, *, start=None, tolerance=1e-9):
+def quadrature(model=None, *, start=None, tolerance=1e-9) -> GridPosterior:
     """Integrate the posterior of a model with one, two or three continuous unknowns.
 
     Parameters
@@ -115,10 +115,6 @@ def quadrature(model=None, *, start=None, tolerance=1e-9):
         Where to look for the mode, see :func:`bayeskernels.laplace`.
     tolerance : float
         Change of the log evidence by a refinement at which to stop; a positive number.
-
-    Returns
-    -------
-    GridPosterior
 
     Raises
     ------

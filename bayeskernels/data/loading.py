@@ -114,10 +114,6 @@ def load(name: str, *, data_dir: str | os.PathLike | None = None, dtype=float) -
         Type of ``X``, ``X_test`` and ``X_raw``; None keeps the stored type, which is an unsigned
         integer for some sets (less memory, but differences wrap around).
 
-    Returns
-    -------
-    Dataset
-
     Raises
     ------
     ValueError

@@ -178,7 +178,7 @@ class Agreement:
         return bool(self.rhat_size < rhat and self.max_z <= self.z_limit)
 
 
-def agreement(idata, *, var_name="gamma"):
+def agreement(idata, *, var_name="gamma") -> Agreement:
     """Compare the chains: whether they agree on the size of the active set and on its members.
 
     Start some chains from few and some from many active points
@@ -189,10 +189,6 @@ def agreement(idata, *, var_name="gamma"):
     idata : DataTree
         With draws of the indicators ``var_name`` from two chains or more, at least 8 draws each.
     var_name : str, default "gamma"
-
-    Returns
-    -------
-    Agreement
 
     Notes
     -----

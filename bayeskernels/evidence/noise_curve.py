@@ -216,7 +216,7 @@ class NoiseEvidence(Evidence):
             value = self.n_points * np.log1p(-q) + density.log_ratio(_prices(q))
         return np.where((q == 0) & (density.levels[0] > 0), -np.inf, value)
 
-    def noise_posterior(self, log_prior=None, *, probability=0.94):
+    def noise_posterior(self, log_prior=None, *, probability=0.94) -> NoisePosterior:
         """Posterior of the noise level, and the evidence with the level integrated out.
 
         Parameters
@@ -226,10 +226,6 @@ class NoiseEvidence(Evidence):
             where it has one, else uniform.
         probability : float
             Of the interval.
-
-        Returns
-        -------
-        NoisePosterior
 
         Raises
         ------

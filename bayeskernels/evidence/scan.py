@@ -59,13 +59,8 @@ class EvidenceScan:
         weights = np.exp(logs - logs.max())
         return weights / weights.sum()
 
-    def along(self, *names):
-        """Scan over some of the parameters, at the best values of the others.
-
-        Returns
-        -------
-        EvidenceScan
-        """
+    def along(self, *names) -> "EvidenceScan":
+        """Scan over some of the parameters, at the best values of the others."""
         unknown = set(names) - set(self.dataset.dims)
         if unknown:
             raise ValueError(
@@ -100,7 +95,7 @@ def scan(
     skip_errors=False,
     progressbar=True,
     **options,
-):
+) -> EvidenceScan:
     """Estimate the evidence of the models on a grid.
 
     Parameters
@@ -126,10 +121,6 @@ def scan(
         Whether a model that cannot be built or estimated leaves a gap (an empty version space,
         say) rather than ending the scan.
     progressbar : bool
-
-    Returns
-    -------
-    EvidenceScan
 
     Examples
     --------

@@ -57,7 +57,7 @@ class OrthantProbability:
     effective_draws: float
 
 
-def log_orthant_probability(covariance, *, n_draws=2**14, rng=None):
+def log_orthant_probability(covariance, *, n_draws=2**14, rng=None) -> OrthantProbability:
     """Logarithm of P(f > 0 in all coordinates), f ~ N(0, covariance).
 
     Parameters
@@ -67,10 +67,6 @@ def log_orthant_probability(covariance, *, n_draws=2**14, rng=None):
     n_draws : int
         In all replicates together.
     rng : numpy.random.Generator, optional
-
-    Returns
-    -------
-    OrthantProbability
 
     Examples
     --------
@@ -93,7 +89,7 @@ def log_orthant_probability(covariance, *, n_draws=2**14, rng=None):
     return orthant_of_features(factor, n_draws=n_draws, rng=rng)
 
 
-def orthant_of_features(features, *, n_draws=2**14, rng=None):
+def orthant_of_features(features, *, n_draws=2**14, rng=None) -> OrthantProbability:
     """Logarithm of P(features @ z > 0 in all rows), z standard normal.
 
     Parameters
@@ -103,10 +99,6 @@ def orthant_of_features(features, *, n_draws=2**14, rng=None):
     n_draws : int
         In all replicates together.
     rng : numpy.random.Generator, optional
-
-    Returns
-    -------
-    OrthantProbability
 
     Raises
     ------

@@ -94,17 +94,13 @@ class WallGeometry:
         right_side = np.where(is_positive, self.orientation, -self.orientation)
         return replace(self, right_side=right_side)
 
-    def with_costs(self, costs):
+    def with_costs(self, costs) -> "Walls":
         """Put heights on the walls.
 
         Parameters
         ----------
         costs : array of shape (m,)
             What an error at each point costs in log-density, see :func:`label_costs`.
-
-        Returns
-        -------
-        Walls
         """
         n_walls = len(self.normals)
         on_wall = self.wall_of_point >= 0

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def as_kernel(kernel, X, *, bias=0.0):
+def as_kernel(kernel, X, *, bias=0.0) -> "Kernel":
     """Interpret a ``kernel=`` argument.
 
     Parameters
@@ -49,10 +49,6 @@ def as_kernel(kernel, X, *, bias=0.0):
     bias : float
         Constant that is added to the kernel. It gives every classifier an offset, whose prior scale
         it sets; zero, as in the papers, means none.
-
-    Returns
-    -------
-    Kernel
     """
     check_bias(bias)
     if kernel is None:

@@ -90,7 +90,7 @@ class GramFactor:
         )
 
 
-def factor_gram(gram, *, rank=None, method="cholesky"):
+def factor_gram(gram, *, rank=None, method="cholesky") -> GramFactor:
     """Factor a Gram matrix.
 
     Parameters
@@ -101,10 +101,6 @@ def factor_gram(gram, *, rank=None, method="cholesky"):
         Keep this many coordinates at most; the numerical rank by default.
     method : {"cholesky", "eigen"}
         How the coordinates are chosen: pivots one after the other, or leading eigenvectors.
-
-    Returns
-    -------
-    GramFactor
 
     Examples
     --------
@@ -256,7 +252,7 @@ def _eigen_factor(gram, rank=None):
     return GramFactor(vectors * roots, np.arange(m), vectors / roots, "eigen", float(discarded))
 
 
-def pivoted_cholesky(diagonal, column, *, rank):
+def pivoted_cholesky(diagonal, column, *, rank) -> GramFactor:
     """Cholesky factor of low rank from single columns: O(m rank) memory, never the whole matrix.
 
     Parameters
@@ -267,10 +263,6 @@ def pivoted_cholesky(diagonal, column, *, rank):
         ``column(j)`` gives column j.
     rank : int
         Number of pivots; fewer are taken when nothing is left.
-
-    Returns
-    -------
-    GramFactor
     """
     diagonal = np.asarray(diagonal, dtype=np.float64)
     check_diagonal(diagonal)

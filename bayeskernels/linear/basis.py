@@ -56,7 +56,7 @@ class Basis:
         return features
 
 
-def as_basis(basis, X, columns):
+def as_basis(basis, X, columns) -> Basis:
     """Interpret a ``basis=`` argument.
 
     Parameters
@@ -67,10 +67,6 @@ def as_basis(basis, X, columns):
     X : array of shape (n, p)
     columns : list of str
         Names of its columns.
-
-    Returns
-    -------
-    Basis
 
     Examples
     --------

@@ -85,7 +85,7 @@ class LinearPosterior:
         return mean, np.sqrt(variance + 1.0 / self.beta)
 
 
-def linear_posterior(features, targets, alpha, beta, *, form="auto"):
+def linear_posterior(features, targets, alpha, beta, *, form="auto") -> LinearPosterior:
     r"""Posterior of the weights of a linear model and the evidence, for fixed precisions.
 
     Parameters
@@ -97,10 +97,6 @@ def linear_posterior(features, targets, alpha, beta, *, form="auto"):
         Precision of the weights' prior and of the noise.
     form : {"auto", "primal", "dual"}
         Which matrix to factor: M x M, n x n, or the smaller.
-
-    Returns
-    -------
-    LinearPosterior
 
     Notes
     -----
@@ -284,7 +280,7 @@ class BestPrecisions:
 
 def maximise_evidence(
     features, targets, *, alpha=None, beta=None, method="gradient", max_iterations=1000
-):
+) -> BestPrecisions:
     """Set the precisions of a linear model by maximising its evidence (type-II maximum likelihood).
 
     Parameters
@@ -297,10 +293,6 @@ def maximise_evidence(
         BFGS on the logarithms of the precisions, from several starts; or MacKay's fixed point
         from one.
     max_iterations : int
-
-    Returns
-    -------
-    BestPrecisions
 
     Examples
     --------

@@ -80,7 +80,7 @@ def fit_rbf_network(
     method="variable_projection",
     several_starts=True,
     max_iterations=None,
-):
+) -> RBFFit:
     r"""Fit a network of Gaussian units by least squares.
 
     It minimises :math:`\sum_n (y_n - w_0 - \sum_k w_k \phi_k(x_n))^2 + \lambda |w|^2` over the
@@ -114,10 +114,6 @@ def fit_rbf_network(
         centres or only the metric were; the best fit counts.
     max_iterations : int, optional
         Of either from each start; 500 by default for the first, 2000 for the second.
-
-    Returns
-    -------
-    RBFFit
 
     Notes
     -----

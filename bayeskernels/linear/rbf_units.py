@@ -190,7 +190,7 @@ def box_of(X):
     return low + (high - low) / 2.0, float((high - low).max()) / 4.0 or 1.0
 
 
-def as_units(X, centers, width):
+def as_units(X, centers, width) -> RBFUnits:
     """Interpret the arguments ``centers`` and ``width``.
 
     Parameters
@@ -201,10 +201,6 @@ def as_units(X, centers, width):
     width : float or None
         Standard deviation of a unit; by default the mean distance of a centre to its nearest
         neighbour.
-
-    Returns
-    -------
-    RBFUnits
     """
     if isinstance(centers, RBFUnits):
         if width is not None:

@@ -25,7 +25,7 @@ from bayeskernels.samplers import sample_directions
 __all__ = ["learn_actively", "next_query"]
 
 
-def next_query(prediction, asked=(), *, rng=None):
+def next_query(prediction, asked=(), *, rng=None) -> int:
     """Point with the largest entropy of votes among those that were not asked for yet.
 
     Parameters
@@ -36,10 +36,6 @@ def next_query(prediction, asked=(), *, rng=None):
         Points whose labels are known.
     rng : numpy.random.Generator, optional
         Breaks ties; the first point is taken without it.
-
-    Returns
-    -------
-    int
 
     Examples
     --------

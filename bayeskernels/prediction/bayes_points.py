@@ -53,7 +53,7 @@ class BayesPoint:
         return self._specification.class_names[winner]
 
 
-def bayes_point(model, posterior):
+def bayes_point(model, posterior) -> BayesPoint:
     """Bayes point of a classifier: the mean of its posterior directions.
 
     Parameters
@@ -64,10 +64,6 @@ def bayes_point(model, posterior):
         Draws, or the result of :class:`bayeskernels.samplers.ExpectationPropagation`. Where the
         draws come from :class:`bayeskernels.samplers.Billiard`, the mean is taken over the whole
         path of the ball.
-
-    Returns
-    -------
-    BayesPoint
 
     Examples
     --------

@@ -78,7 +78,7 @@ class CalibrationReport:
         return "\n".join(lines)
 
 
-def check_calibration(model, *, false_alarm_rate=1e-3, **options):
+def check_calibration(model, *, false_alarm_rate=1e-3, **options) -> CalibrationReport:
     """Check by simulation that posterior draws of a model are calibrated.
 
     Parameters
@@ -88,10 +88,6 @@ def check_calibration(model, *, false_alarm_rate=1e-3, **options):
         Probability that right draws fail: shared out among the quantities by Bonferroni's rule.
     **options
         Of :func:`simulate_calibration`.
-
-    Returns
-    -------
-    CalibrationReport
 
     Raises
     ------
@@ -129,7 +125,7 @@ def simulate_calibration(
     sample=None,
     reuse_steps=False,
     random_seed=None,
-):
+) -> CalibrationReport:
     """Rank true values among posterior draws, for data simulated from the model itself.
 
     Parameters
@@ -161,10 +157,6 @@ def simulate_calibration(
         times faster, with the same draws (NUTS starts without jitter), and a test that steps read
         their data anew. Not with ``build``.
     random_seed : int, optional
-
-    Returns
-    -------
-    CalibrationReport
 
     Notes
     -----

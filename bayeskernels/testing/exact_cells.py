@@ -68,17 +68,13 @@ class CellPosterior(SignCells):
     log_evidence: float
 
 
-def sign_cells(features):
+def sign_cells(features) -> SignCells:
     r"""Cut the sphere of directions by feature vectors.
 
     Parameters
     ----------
     features : array of shape (m, r)
         Of rank three at most. Zero rows, repeated rows and rows of opposite direction may occur.
-
-    Returns
-    -------
-    SignCells
 
     Notes
     -----
@@ -114,7 +110,9 @@ def sign_cells(features):
     return SignCells(signs, probabilities, features)
 
 
-def label_noise_cells(features, is_positive, flip_negative, flip_positive=None, *, probes=None):
+def label_noise_cells(
+    features, is_positive, flip_negative, flip_positive=None, *, probes=None
+) -> CellPosterior:
     """Exact posterior of a label-noise classifier, cell by cell.
 
     Parameters
@@ -127,10 +125,6 @@ def label_noise_cells(features, is_positive, flip_negative, flip_positive=None, 
     probes : array of shape (n, r), optional
         Further feature vectors without a label. They cut the cells into finer ones: at flip rate
         zero there would be one cell only. Their signs follow those of the points.
-
-    Returns
-    -------
-    CellPosterior
 
     Examples
     --------

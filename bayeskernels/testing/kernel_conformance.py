@@ -29,7 +29,7 @@ class KernelReport:
     largest_eigenvalue: float
 
 
-def check_kernel(kernel, X=None, *, tolerance=1e-8):
+def check_kernel(kernel, X=None, *, tolerance=1e-8) -> KernelReport:
     """Check that a kernel is a symmetric, positive semidefinite function of two inputs.
 
     An AssertionError says what was expected and what came.
@@ -43,10 +43,6 @@ def check_kernel(kernel, X=None, *, tolerance=1e-8):
         Points to try it on; several tens that look like the data. Not needed with a Gram matrix.
     tolerance : float
         Largest error allowed, relative to the largest kernel value.
-
-    Returns
-    -------
-    KernelReport
 
     Examples
     --------

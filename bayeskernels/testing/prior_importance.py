@@ -65,7 +65,7 @@ class PriorImportance:
         return scores
 
 
-def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None):
+def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None) -> PriorImportance:
     """Posterior means and evidence of a small model by draws of its prior.
 
     Parameters
@@ -81,10 +81,6 @@ def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None):
     draws : int
         Takes about a second for each thousand.
     random_seed : int, optional
-
-    Returns
-    -------
-    PriorImportance
 
     Raises
     ------

@@ -62,7 +62,7 @@ def check_sampler(
     tune=500,
     false_alarm_rate=1e-4,
     random_seed=1,
-):
+) -> SamplerReport:
     """Check that a step method keeps PyMC's protocol, replays, and samples the right distribution.
 
     Always checked: the form of what ``step`` returns; declared statistics are the returned ones,
@@ -110,10 +110,6 @@ def check_sampler(
         Probability that a right sampler fails any of the comparisons of means: shared out among
         them by Bonferroni's rule, with normal errors at ArviZ's Monte Carlo standard error.
     random_seed : int
-
-    Returns
-    -------
-    SamplerReport
 
     Raises
     ------

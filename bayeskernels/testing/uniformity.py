@@ -18,7 +18,7 @@ from scipy.stats import binom
 __all__ = ["uniformity_p_value"]
 
 
-def uniformity_p_value(ranks, largest):
+def uniformity_p_value(ranks, largest) -> float:
     """Probability that uniform ranks have cumulative counts as unlikely as these, or more so.
 
     Parameters
@@ -26,10 +26,6 @@ def uniformity_p_value(ranks, largest):
     ranks : array of int, shape (N,)
         From 0 to ``largest``.
     largest : int
-
-    Returns
-    -------
-    float
 
     Examples
     --------

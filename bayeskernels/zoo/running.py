@@ -111,7 +111,9 @@ class ZooResult:
         }
 
 
-def run_entry(entry, *, draws=None, chains=CHAINS, cores=1, random_seed=1, callback=None):
+def run_entry(
+    entry, *, draws=None, chains=CHAINS, cores=1, random_seed=1, callback=None
+) -> ZooResult:
     """Run one entry of the zoo.
 
     Parameters
@@ -124,10 +126,6 @@ def run_entry(entry, *, draws=None, chains=CHAINS, cores=1, random_seed=1, callb
         The same seed gives the same draws, whichever other entries are run.
     callback : callable, optional
         Called without arguments after every draw, tuning included.
-
-    Returns
-    -------
-    ZooResult
 
     Examples
     --------

@@ -75,7 +75,7 @@ class BridgeSampling:
         cores=None,
         random_seed=None,
         progressbar=False,
-    ):
+    ) -> Evidence:
         """Estimate from draws, which are made by ``pm.sample`` where there are none.
 
         Parameters
@@ -89,10 +89,6 @@ class BridgeSampling:
             Of ``pm.sample``.
         random_seed : numpy.random.Generator
         progressbar : bool
-
-        Returns
-        -------
-        Evidence
         """
         if proposal not in PROPOSALS:
             known = ", ".join(map(repr, PROPOSALS))

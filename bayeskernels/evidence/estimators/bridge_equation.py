@@ -58,7 +58,7 @@ class Bridge:
     tail_ess: float = np.inf
 
 
-def solve_bridge(at_posterior, at_proposal, *, most=np.inf):
+def solve_bridge(at_posterior, at_proposal, *, most=np.inf) -> Bridge:
     """Log-ratio of the normalising constants of two densities.
 
     Parameters
@@ -69,10 +69,6 @@ def solve_bridge(at_posterior, at_proposal, *, most=np.inf):
         The same at independent draws of q; -inf where p has no density.
     most : float, optional
         As how many effective draws of p those may count at most.
-
-    Returns
-    -------
-    Bridge
 
     Examples
     --------

@@ -62,7 +62,7 @@ class SequentialMonteCarlo:
         random_seed=None,
         progressbar=False,
         **options,
-    ):
+    ) -> Evidence:
         """Run independent populations.
 
         Parameters
@@ -80,10 +80,6 @@ class SequentialMonteCarlo:
         progressbar : bool
         **options
             Of ``pm.sample_smc``.
-
-        Returns
-        -------
-        Evidence
         """
         if chains < 2:
             raise ValueError(f"chains must be at least 2, for their spread; got {chains}.")
@@ -142,7 +138,7 @@ def _populations(model, draws, *, chains, **options):
     }
 
 
-def smc_evidence(values, acceptance, stages, draws):
+def smc_evidence(values, acceptance, stages, draws) -> Evidence:
     """One result of the estimates of several populations.
 
     Parameters
@@ -153,10 +149,6 @@ def smc_evidence(values, acceptance, stages, draws):
         Accepted moves of the last stage.
     stages : array of int, shape (n_chains,)
     draws : int
-
-    Returns
-    -------
-    Evidence
     """
     is_finite = np.isfinite(values)
     kept = values[is_finite]

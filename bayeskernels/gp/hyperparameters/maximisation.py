@@ -96,7 +96,7 @@ class EvidenceMaximum:
 
 def maximise_evidence(
     model, *, starts=3, max_evaluations=500, tolerance=1e-5, random_seed=None, progressbar=True
-):
+) -> EvidenceMaximum:
     """Find hyperparameters of a Gaussian process by maximising the evidence.
 
     The lecture's type-II maximum likelihood (slide "Hyperparameters in Gaussian Processes"), by
@@ -116,10 +116,6 @@ def maximise_evidence(
         Largest component of the gradient at which to stop.
     random_seed : int, optional
     progressbar : bool
-
-    Returns
-    -------
-    EvidenceMaximum
 
     Examples
     --------

@@ -184,7 +184,7 @@ def seeds_of(name, number, seed, n_methods):
     return first, others
 
 
-def draw_partition(name, rng, data_dir=None):
+def draw_partition(name, rng, data_dir=None) -> Partition:
     """Draw one random partition of a case.
 
     Parameters
@@ -193,10 +193,6 @@ def draw_partition(name, rng, data_dir=None):
         Key of :data:`CASES`.
     rng : numpy.random.Generator
     data_dir : path, optional
-
-    Returns
-    -------
-    Partition
     """
     case = CASES[name]
     X, y = read_rows(name, data_dir)
