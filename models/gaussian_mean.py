@@ -6,8 +6,8 @@ too, and is the prior for the next observation.
 
 import numpy as np
 import pymc as pm
+import scipy
 import xarray as xr
-from scipy.stats import norm
 
 from bayeskernels.inputs import as_floats, as_targets
 from bayeskernels.models.parts.hyperparameter import REAL, Hyperparameter, as_number
@@ -104,7 +104,7 @@ def mean_evolution(x, *, sd=1.0, prior_mean=0.0, prior_sd=1.0):
     rows = [(mean, variance, log_evidence)]
     for value in x:
         spread = variance + sd**2
-        log_evidence += norm.logpdf(value, mean, np.sqrt(spread))
+        log_evidence += scipy.stats.norm.logpdf(value, mean, np.sqrt(spread))
         mean += variance / spread * (value - mean)
         variance = variance * sd**2 / spread
         rows.append((mean, variance, log_evidence))

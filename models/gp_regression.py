@@ -6,7 +6,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from scipy.linalg import lapack
-from sklearn.cluster import MiniBatchKMeans
 
 from bayeskernels.inputs import as_inputs, as_targets
 from bayeskernels.kernels.argument import CovarianceKernel, read_inputs
@@ -225,6 +224,8 @@ def _read_inducing(inducing, approximation, X, kernel):
 
 def _choose_inducing(X, m):
     """Centres of k-means: they cover the inputs as densely as these lie."""
+    from sklearn.cluster import MiniBatchKMeans
+
     unique = np.unique(X, axis=0)
     if len(unique) <= m:
         return unique

@@ -4,15 +4,13 @@ Importing this package registers the steps, so that ``pm.sample`` picks them for
 are made for.
 """
 
+from typing import TYPE_CHECKING
+
 from pymc.step_methods import STEP_METHODS
 
 from bayeskernels.geometry.walls import WallGeometry, Walls, label_costs
+from bayeskernels.lazy import late_names
 from bayeskernels.samplers.active_sets.reversible_jump import ReversibleJump
-from bayeskernels.samplers.approximations.expectation_propagation import ExpectationPropagation
-from bayeskernels.samplers.approximations.permutation_perceptron import (
-    PermutationPerceptron,
-    most_used,
-)
 from bayeskernels.samplers.directions.billiard import Billiard
 from bayeskernels.samplers.directions.billiards.rolling_ball import simulate_billiard
 from bayeskernels.samplers.directions.flip_rate_gibbs import FlipRateGibbs
@@ -21,11 +19,18 @@ from bayeskernels.samplers.directions.refractive_billiard import (
     RefractiveBilliard,
     simulate_refractive_billiard,
 )
-from bayeskernels.samplers.directions.sample_directions import sample_directions
 from bayeskernels.samplers.directions.sphere_step import prefer
-from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
-from bayeskernels.samplers.laplace_mixture import LaplaceMixture
-from bayeskernels.samplers.tempering.power_tempering import PowerTempering
+
+if TYPE_CHECKING:
+    from bayeskernels.samplers.approximations.expectation_propagation import ExpectationPropagation
+    from bayeskernels.samplers.approximations.permutation_perceptron import (
+        PermutationPerceptron,
+        most_used,
+    )
+    from bayeskernels.samplers.directions.sample_directions import sample_directions
+    from bayeskernels.samplers.independence_metropolis import IndependenceMetropolis
+    from bayeskernels.samplers.laplace_mixture import LaplaceMixture
+    from bayeskernels.samplers.tempering.power_tempering import PowerTempering
 
 __all__ = [
     "Billiard",
@@ -56,3 +61,16 @@ GroupedReversibleJump = ReversibleJump
 for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs, ReversibleJump):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)
+
+__getattr__, __dir__ = late_names(
+    globals(),
+    {
+        "ExpectationPropagation": ".approximations.expectation_propagation:ExpectationPropagation",
+        "IndependenceMetropolis": ".independence_metropolis:IndependenceMetropolis",
+        "LaplaceMixture": ".laplace_mixture:LaplaceMixture",
+        "PermutationPerceptron": ".approximations.permutation_perceptron:PermutationPerceptron",
+        "PowerTempering": ".tempering.power_tempering:PowerTempering",
+        "most_used": ".approximations.permutation_perceptron:most_used",
+        "sample_directions": ".directions.sample_directions:sample_directions",
+    },
+)

@@ -5,7 +5,7 @@ length in feature space.
 """
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from bayeskernels.geometry.unit_rows import unit_rows
 
@@ -49,7 +49,7 @@ def _weights_of_units(units, lengths):
     # Scaled so that the last residual, 1 / (1 + |w|^2 / 1e6), is not lost beside the target.
     system = np.vstack([units.T, 1e-3 * offsets])
     target = np.append(np.zeros(units.shape[1]), 1.0)
-    weights, _ = nnls(system, target, maxiter=50 * len(units))
+    weights, _ = scipy.optimize.nnls(system, target, maxiter=50 * len(units))
     return weights, offsets
 
 

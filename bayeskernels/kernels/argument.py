@@ -13,9 +13,9 @@ from numbers import Real
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import scipy
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import graph_replace
-from scipy.spatial.distance import pdist
 
 from bayeskernels.graphs.numpy_graphs import WITHOUT_COMPILER, is_random, numpy_function
 from bayeskernels.inputs import as_floats, as_inputs
@@ -117,7 +117,7 @@ def read_inputs(X, kernel, bias, *, default=None):
 
 def _median_distance(X):
     rows = X if len(X) <= 1000 else X[np.random.default_rng(0).choice(len(X), 1000, replace=False)]
-    distances = pdist(rows)
+    distances = scipy.spatial.distance.pdist(rows)
     distances = distances[distances > 0]
     return float(np.median(distances)) if len(distances) else 1.0
 

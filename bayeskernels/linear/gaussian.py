@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import minimize
+import scipy
 
 __all__ = [
     "BestPrecisions",
@@ -372,7 +371,7 @@ def _climb(model, centre, fixed, max_iterations):
     options = {"maxiter": max_iterations, "ftol": 1e-15, "gtol": 1e-9}
     # The evidence can have two maxima, one of which takes everything for noise.
     results = [
-        minimize(
+        scipy.optimize.minimize(
             objective,
             (centre + shift)[free],
             jac=True,

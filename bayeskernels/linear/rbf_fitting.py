@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
+import scipy
 
 from bayeskernels.inputs import as_inputs, as_new_inputs, as_targets
 from bayeskernels.linear.rbf_units import ADAPTATIONS, RBFUnits, UnitParameters, as_units, box_of
@@ -307,7 +307,7 @@ def _search(problem, theta, max_iterations):
 
 def _levenberg_marquardt(problem, theta, max_iterations):
     residuals = len(problem.at(theta).residual)
-    result = least_squares(
+    result = scipy.optimize.least_squares(
         lambda theta: problem.at(theta).residual,
         theta,
         jac=problem.jacobian,

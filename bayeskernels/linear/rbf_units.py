@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
+import scipy
 
 __all__ = ["ADAPTATIONS", "RBFUnits", "UnitParameters", "as_units", "box_of", "lower_factor"]
 
@@ -256,6 +255,8 @@ def _refuse_many_columns(m, p):
 
 
 def _cluster_means(X, k):
+    from sklearn.cluster import KMeans
+
     shift, scale = box_of(X)
     # Points of a regular grid lie halfway between two means: without the last bits, which depend on
     # the units of measurement, they always fall to the same one.
@@ -265,7 +266,7 @@ def _cluster_means(X, k):
 
 
 def _neighbour_distance(centers, X):
-    distances = cdist(centers, centers)
+    distances = scipy.spatial.distance.cdist(centers, centers)
     np.fill_diagonal(distances, np.inf)
     nearest = distances.min(axis=1)
     usable = nearest[np.isfinite(nearest) & (nearest > 0)]

@@ -7,7 +7,7 @@ the variables of an ``xarray.Dataset`` with the dims ``obs_new`` and ``class``;
 """
 
 import numpy as np
-from scipy.stats import entropy
+import scipy
 
 from bayeskernels.distributions.class_probability import class_probabilities
 from bayeskernels.inputs import as_targets
@@ -121,7 +121,7 @@ def _of_several(class_names, scores, probability, votes, latent):
         "probability": (by_class, probability),
         "vote": (by_class, votes),
         "latent": (by_class, latent),
-        "entropy": ("obs_new", entropy(votes, base=2, axis=1)),
+        "entropy": ("obs_new", scipy.stats.entropy(votes, base=2, axis=1)),
     }
 
 

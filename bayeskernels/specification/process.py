@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytensor.tensor as pt
+import scipy
 import xarray as xr
 from scipy.linalg import lapack
-from scipy.stats import norm
 
 from bayeskernels.specification.base import TargetSpecification, specification_of
 from bayeskernels.specification.posterior_process import each_posterior
@@ -94,7 +94,7 @@ class GaussianProcessSpecification(TargetSpecification):
             precision = np.diagonal(inverse)
             # The residual t_i - mean is a_i / precision.
             residual = process.posterior.dual / precision
-            values.append(norm.logpdf(residual, scale=1.0 / np.sqrt(precision)))
+            values.append(scipy.stats.norm.logpdf(residual, scale=1.0 / np.sqrt(precision)))
         yield slice(0, len(self.y)), np.stack(values, axis=1)
 
     def evidence_refusal(self, method):

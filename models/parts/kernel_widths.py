@@ -6,8 +6,8 @@ for automatic relevance determination, one for each. A learned width is uniform 
 
 import numpy as np
 import pymc as pm
+import scipy
 from pytensor.graph.basic import Variable
-from scipy.spatial.distance import pdist
 
 from bayeskernels.distributions import KernelWidth
 from bayeskernels.distributions.kernel_width import own_width
@@ -29,7 +29,7 @@ def _rows(X):
 def mean_distance(X):
     """Mean Euclidean distance between inputs; one where it is zero or there is one input only."""
     rows = _rows(X)
-    distance = pdist(rows).mean() if len(rows) > 1 else 1.0
+    distance = scipy.spatial.distance.pdist(rows).mean() if len(rows) > 1 else 1.0
     return float(max(distance, 1e-12))
 
 

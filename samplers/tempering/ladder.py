@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from bayeskernels.samplers.compiled import JIT
 
@@ -157,7 +157,7 @@ def even_rungs(powers, swap_rates, n_rungs=None):
     """
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(1.0 - swap_rates, 1e-3))])
     wanted = np.linspace(0.0, barrier[-1], n_rungs or len(powers))
-    rungs = PchipInterpolator(barrier, powers)(wanted)
+    rungs = scipy.interpolate.PchipInterpolator(barrier, powers)(wanted)
     rungs[0], rungs[-1] = powers[0], powers[-1]
     return rungs
 
