@@ -11,6 +11,8 @@ import math
 
 import numba
 
+import bayeskernels.compiled_cache  # noqa: F401  (before the first function is compiled)
+
 __all__ = ["JIT", "hazard", "log_normal_cdf"]
 
 #: Options of compiled functions. Of "fast" mathematics nothing that rounds may be added.

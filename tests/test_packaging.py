@@ -50,7 +50,7 @@ def may_import(module, other):
     here, there = folder(module), folder(other)
     if here == there or not here:
         return True
-    is_ground = GROUND | {"compiled", "inputs", "lazy"}
+    is_ground = GROUND | {"compiled", "compiled_cache", "inputs", "lazy"}
     if here in is_ground:
         return there in is_ground
     if here in SIBLINGS:
