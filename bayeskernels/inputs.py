@@ -82,26 +82,13 @@ def as_new_inputs(X_new, n_columns, *, name="X_new"):
 
 
 def as_targets(y, n_points, *, name="y", inputs="X"):
-    """Targets of a regression as a float array of shape (m,).
+    """Targets of a regression as a float array of shape (m,), one for each of the points.
 
-    Parameters
-    ----------
-    y : array_like of shape (m,)
-    n_points : int
-        Number of rows of X.
-    name, inputs : str
-        What to call the argument and X in an error.
+    ``name`` and ``inputs`` are what an error calls the argument and X.
     """
     if y is None:
         raise ValueError(f"{name} is needed, an array of {n_points} numbers; got None.")
-    values = as_floats(y, name)
-    if values.ndim == 2 and 1 in values.shape:
-        values = values.ravel()
-    if values.shape != (n_points,):
-        raise ValueError(
-            f"{name} must have one number per row of {inputs}: expected the shape "
-            f"({n_points},), got {values.shape}."
-        )
+    values = _one_per_row(as_floats(y, name), n_points, name, "number", inputs)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(
@@ -111,19 +98,23 @@ def as_targets(y, n_points, *, name="y", inputs="X"):
     return values
 
 
+def _one_per_row(values, n_points, name, what, inputs):
+    """An array of shape (n_points,); a single row or column will do."""
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.shape != (n_points,):
+        raise ValueError(
+            f"{name} must have one {what} per row of {inputs}: expected the shape ({n_points},), "
+            f"got {values.shape}."
+        )
+    return values
+
+
 def as_floats(values, name):
     """Real numbers as a float array; what would only be turned into numbers is refused.
 
-    Parameters
-    ----------
-    values : array_like
-        Whole numbers and booleans are real numbers; text, dates and complex numbers are not.
-    name : str
-        What to call the argument in an error.
-
-    Returns
-    -------
-    array of float
+    Whole numbers and booleans are real numbers; text, dates and complex numbers are not. ``name``
+    is what an error calls the argument.
 
     Examples
     --------
@@ -258,20 +249,7 @@ class Classes:
 
 
 def as_labels(y, n_points, *, name="y", inputs="X"):
-    """Labels as an array of shape (m,) without missing ones.
-
-    Parameters
-    ----------
-    y : array_like of shape (m,)
-    n_points : int
-        Number of rows of X.
-    name, inputs : str
-        What to call the argument and X in an error.
-
-    Returns
-    -------
-    array of shape (m,)
-    """
+    """Labels as an array of shape (m,) without missing ones, of what :func:`as_targets` takes."""
     if y is None:
         raise ValueError(f"{name} is needed, an array of {n_points} labels; got None.")
     if isinstance(y, list | tuple):
@@ -284,14 +262,7 @@ def as_labels(y, n_points, *, name="y", inputs="X"):
             raise TypeError(
                 f"The labels in {name} must be of one type; among them are {first!r} and {other!r}."
             )
-    labels = _as_array(y, name)
-    if labels.ndim == 2 and 1 in labels.shape:
-        labels = labels.ravel()
-    if labels.shape != (n_points,):
-        raise ValueError(
-            f"{name} must have one label per row of {inputs}: expected the shape ({n_points},), "
-            f"got {labels.shape}."
-        )
+    labels = _one_per_row(_as_array(y, name), n_points, name, "label", inputs)
     if labels.dtype.kind == "c":
         raise TypeError(f"The labels in {name} must not be complex numbers.")
     _refuse_missing(labels, name, "label", _DROP)
@@ -335,17 +306,7 @@ def _as_objects(y):
 def as_known_labels(y, class_names, n_points, *, name, inputs):
     """Labels of new points, in the coding of the classes with which a model was trained.
 
-    Parameters
-    ----------
-    y : array_like of shape (n,)
-    class_names : array of shape (n_classes,)
-    n_points : int
-    name, inputs : str
-        What to call the labels and the points in an error.
-
-    Returns
-    -------
-    array of shape (n,)
+    It takes what :func:`as_targets` takes, and the names of the classes, shape (n_classes,).
 
     Examples
     --------
@@ -394,13 +355,7 @@ def as_classes(y, n_points) -> Classes:
 
 
 def as_two_classes(y, n_points) -> Classes:
-    """Like :func:`as_classes`, for models that tell two classes apart.
-
-    Parameters
-    ----------
-    y : array_like of shape (m,)
-    n_points : int
-    """
+    """Like :func:`as_classes`, for models that tell two classes apart."""
     classes = as_classes(y, n_points)
     names = classes.names
     if len(names) > 2:

@@ -78,29 +78,18 @@ class LaplaceApproximation:
     mcse = 0.0
 
     def sample(self, draws=1000, *, random_seed=None):
-        """Independent draws from the Gaussian.
+        """Independent draws from the Gaussian, for tools that take draws.
 
-        Parameters
-        ----------
-        draws : int
-        random_seed : int or numpy.random.Generator, optional
-
-        Returns
-        -------
-        DataTree
-            With the group ``posterior``: one chain of all variables as the model has them, bounded
-            ones within their bounds, with dims and coords; what ``pm.sample`` would give.
+        They are a DataTree with the group ``posterior``: one chain of all variables as the model
+        has them, bounded ones within their bounds, with dims and coords; what ``pm.sample`` would
+        give.
         """
         draws = as_count(draws, "draws")
         rng = get_random_generator(random_seed)
         noise = rng.standard_normal((draws, len(self.mean)))
         points = self.mean + noise @ np.linalg.cholesky(self.covariance).T
-        attributes = {
-            "sampler": "Laplace",
-            "is_mcmc": 0,
-            "note": "Independent draws of a Gaussian approximation, not of the posterior.",
-        }
-        return self.density.as_draws(points, attributes)
+        note = "Independent draws of a Gaussian approximation, not of the posterior."
+        return self.density.as_draws(points, sampler="Laplace", note=note)
 
 
 def laplace(model=None, *, start=None, max_iterations=2000) -> LaplaceApproximation:

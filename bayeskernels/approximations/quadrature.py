@@ -68,40 +68,18 @@ class GridPosterior:
     def expectation(self, function):
         """Posterior mean of a function of the variables.
 
-        Parameters
-        ----------
-        function : callable or str
-            Takes the dict ``variables`` and returns an array whose first axis are the points; or
-            the name of a variable.
-
-        Returns
-        -------
-        array
+        ``function`` takes the dict ``variables`` and returns an array whose first axis are the
+        points; or it is the name of a variable.
         """
         values = self.variables[function] if isinstance(function, str) else function(self.variables)
         return np.tensordot(self.weights, values, axes=(0, 0))
 
     def sample(self, draws=1000, *, random_seed=None):
-        """Independent draws of the points by their weights, for tools that take draws.
-
-        Parameters
-        ----------
-        draws : int
-        random_seed : int or numpy.random.Generator, optional
-
-        Returns
-        -------
-        DataTree
-            With the group ``posterior``: one chain, as :meth:`LaplaceApproximation.sample` has it.
-        """
+        """Independent draws of the points by their weights; see ``LaplaceApproximation.sample``."""
         rng = get_random_generator(random_seed)
         chosen = rng.choice(len(self.weights), size=as_count(draws, "draws"), p=self.weights)
-        attributes = {
-            "sampler": "quadrature",
-            "is_mcmc": 0,
-            "note": "Independent draws of the points of a grid.",
-        }
-        return self.density.as_draws(self.points[chosen], attributes)
+        note = "Independent draws of the points of a grid."
+        return self.density.as_draws(self.points[chosen], sampler="quadrature", note=note)
 
 
 def quadrature(model=None, *, start=None, tolerance=1e-9) -> GridPosterior:

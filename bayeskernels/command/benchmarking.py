@@ -44,20 +44,9 @@ def describe(script):
 
 
 def run_benchmark(scripts, name, arguments=()):
-    """Run a benchmark in a process of its own.
+    """Run one of the scripts of :func:`find_benchmarks` in a process of its own.
 
-    Parameters
-    ----------
-    scripts : dict of Path
-        From :func:`find_benchmarks`.
-    name : str
-    arguments : sequence of str
-        Given to the script.
-
-    Returns
-    -------
-    int
-        Exit code of the script.
+    It is given the arguments; the result is its exit code.
     """
     if name not in scripts:
         raise ValueError(f"There is no benchmark {name!r}: expected one of {', '.join(scripts)}.")

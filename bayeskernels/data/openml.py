@@ -15,14 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 def content_digest(X: np.ndarray, y: np.ndarray) -> str:
-    """Return the sha256 of a data set's values, whatever the order of its rows.
+    """Return the sha256 of the values of X (n, p) and y (n,), whatever the order of the rows.
 
     Values count to six decimals, so that two parsers of one text file agree.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
 
     Examples
     --------
@@ -41,20 +36,9 @@ def content_digest(X: np.ndarray, y: np.ndarray) -> str:
 def download(name: str, cache: Path) -> dict[str, np.ndarray]:
     """Fetch a set of :data:`bayeskernels.data.registry.OPENML`; a second call reads the cache.
 
-    scikit-learn checks the md5 sum that OpenML publishes with the file; the values are then
-    compared with those of the benchmark folder, and a warning says when they differ.
-
-    Parameters
-    ----------
-    name : str
-        A key of the registry.
-    cache : Path
-        Folder in which scikit-learn keeps what it downloads.
-
-    Returns
-    -------
-    dict
-        Arrays by the names that the ``NAME.npz`` files use.
+    scikit-learn, which keeps what it downloads in the folder ``cache``, checks the md5 sum that
+    OpenML publishes with the file; the values are then compared with those of the benchmark folder,
+    and a warning says when they differ. Arrays have the names that the ``NAME.npz`` files use.
     """
     from sklearn.datasets import fetch_openml
 

@@ -80,9 +80,7 @@ OPENML = {
         standardise=True,
     ),
     "ionosphere": OpenMLSource(
-        59,
-        {"g": 1, "b": -1},
-        "3184f7b6d3ef13419575329c4f79b97577827daedf0f743d14c544b5b53cd2a2",
+        59, {"g": 1, "b": -1}, "3184f7b6d3ef13419575329c4f79b97577827daedf0f743d14c544b5b53cd2a2"
     ),
     "letter": OpenMLSource(
         6,

@@ -41,13 +41,8 @@ def make_kgs_surrogate(n: int = 76, *, random_seed=None) -> tuple[np.ndarray, np
     Parameters
     ----------
     n : int
-        Number of points; the classes differ by at most one point.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 2)
-    y : ndarray of int, shape (n,)
-        +1 for the upper arch, -1 for the lower one.
+        Number of points; the classes differ by at most one point. The label is +1 for the upper
+        arch and -1 for the lower one.
 
     Examples
     --------
@@ -83,13 +78,7 @@ def make_checkerboard(
     noise : float
         Label flip rate, in [0, 1].
     random_seed : seed
-        Seed of points and flips.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 2)
-    y : ndarray of int, shape (n,)
-        +1 on the squares of the lower left corner's colour, else -1.
+        Seed of points and flips. Labels are +1 on squares of the lower left corner's colour.
 
     Examples
     --------
@@ -203,13 +192,8 @@ def make_waveform(
     n : int
         Number of points; the three classes have equal probability.
     three_classes : bool
-        Return the classes 0, 1, 2 rather than the two-class problem of the IDA benchmark.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 21)
-    y : ndarray of int, shape (n,)
-        +1 for class 1 and -1 for classes 0 and 2; with ``three_classes=True`` 0, 1, 2.
+        Return the classes 0, 1, 2 rather than the two-class problem of the IDA benchmark, which
+        has +1 for class 1 and -1 for classes 0 and 2.
 
     References
     ----------
@@ -243,13 +227,8 @@ def make_two_moons(
     n : int
         Number of points, at least 2; the classes differ by at most one point.
     scatter : float
-        Standard deviation of the Gaussian noise on the points (not on the labels).
-
-    Returns
-    -------
-    X : ndarray, shape (n, 2)
-    y : ndarray of int, shape (n,)
-        -1 for the upper moon, +1 for the lower one.
+        Standard deviation of the Gaussian noise on the points (not on the labels, which are -1
+        for the upper moon and +1 for the lower one).
 
     Examples
     --------

@@ -6,15 +6,9 @@ __all__ = ["batch_means"]
 
 
 def batch_means(values):
-    """Means of about sqrt(n_draws) batches of each chain.
+    """Means of about sqrt(n_draws) batches of each chain, for values (n_chains, n_draws, ...).
 
-    Parameters
-    ----------
-    values : array of shape (n_chains, n_draws, ...)
-
-    Returns
-    -------
-    array of shape (n_chains, n_batches, ...)
+    They have the shape (n_chains, n_batches, ...).
 
     Examples
     --------

@@ -71,17 +71,8 @@ def loo(model, idata, *, progressbar=True):
 def held_out_likelihood(model, idata, *, progressbar=True):
     """Log densities with which draws are weighted to leave single observations out.
 
-    Parameters
-    ----------
-    model : pm.Model
-    idata : DataTree, EvidenceMaximum or None
-    progressbar : bool
-
-    Returns
-    -------
-    DataTree
-        With the groups ``posterior``, where there are draws, and ``log_likelihood``: the observed
-        variable, dims (chain, draw, obs).
+    A DataTree with the groups ``posterior``, where there are draws, and ``log_likelihood``: the
+    observed variable, dims (chain, draw, obs). ``idata`` may also be an EvidenceMaximum, or None.
     """
     specification = specification_of(model)
     idata = read_draws(model, idata)

@@ -184,14 +184,7 @@ def _refuse_single_terms(loos):
 def model_probabilities(values, errors, log_prior, random_seed=0):
     """Posterior probabilities of models whose log evidences are known up to errors.
 
-    Parameters
-    ----------
-    values, errors, log_prior : arrays of shape (n_models,)
-    random_seed : int or numpy.random.Generator
-
-    Returns
-    -------
-    mean, sd : arrays of shape (n_models,)
+    Their means and standard deviations within the errors. All arrays have the shape (n_models,).
 
     Examples
     --------

@@ -13,12 +13,7 @@ import numpy as np
 from bayeskernels.samplers.block_step import GraphReader
 from bayeskernels.specification.base import specification_or_none
 
-__all__ = [
-    "data_digest",
-    "digest_of_observations",
-    "observed_values",
-    "same_inputs",
-]
+__all__ = ["data_digest", "digest_of_observations", "observed_values", "same_inputs"]
 
 _SEPARATOR = "-"
 _LENGTH = 16

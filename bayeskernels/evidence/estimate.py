@@ -146,16 +146,8 @@ def _refuse_infinite(result):
 def suitable_methods(model=None, idata=None):
     """Which methods fit a model, and why the others do not.
 
-    Parameters
-    ----------
-    model : pm.Model, optional
-    idata : DataTree, optional
-
-    Returns
-    -------
-    dict
-        From the name of each method to an empty text, or to the reason against it. The first one
-        with an empty text is not always what ``auto`` takes: approximations are never taken.
+    From the name of each method to an empty text, or to the reason against it. The first one with
+    an empty text is not always what ``auto`` takes: approximations are never taken.
 
     Examples
     --------

@@ -80,13 +80,7 @@ def refuse_no_data(model):
 
 
 def refuse_foreign_draws(model, idata):
-    """Draws must have the model's variables in their shapes, its observations and its data.
-
-    Raises
-    ------
-    ValueError
-        That says what differs.
-    """
+    """Draws must have the model's variables in their shapes, its observations and its data."""
     if idata is None:
         return
     posterior = idata["posterior"]

@@ -43,11 +43,7 @@ def combine(results, *, is_independent=True):
     with np.errstate(invalid="ignore"):
         spread = float(values.std(ddof=1)) / math.sqrt(n)
     error = max(claimed, spread) if not math.isnan(claimed) else math.nan
-    diagnostics = {
-        **first.diagnostics,
-        "repetitions": values,
-        "repetition_mcse": errors,
-    }
+    diagnostics = {**first.diagnostics, "repetitions": values, "repetition_mcse": errors}
     warnings = list(dict.fromkeys(r.warning for r in results if r.warning))
     if warnings:
         diagnostics["warning"] = " ".join(warnings)

@@ -78,7 +78,9 @@ class Evidence:
     def __post_init__(self):
         if not self.mcse >= 0.0 and not math.isnan(self.mcse):
             raise ValueError(f"mcse must not be negative, got {self.mcse}.")
-        object.__setattr__(self, "diagnostics", MappingProxyType(dict(self.diagnostics)))
+        # An empty warning is none.
+        told = {k: v for k, v in self.diagnostics.items() if k != "warning" or v}
+        object.__setattr__(self, "diagnostics", MappingProxyType(told))
 
     def __getstate__(self):
         # A mapping proxy cannot be pickled, and parallel loops have to.
@@ -160,10 +162,7 @@ class Evidence:
             "data_digest": self.data_digest,
             "diagnostics": json.dumps(scalars),
         }
-        numbers = {
-            "log_evidence": float(self.log_evidence),
-            "mcse": float(self.mcse),
-        }
+        numbers = {"log_evidence": float(self.log_evidence), "mcse": float(self.mcse)}
         return xr.Dataset({**numbers, **arrays, **self._arrays()}, attrs=attributes)
 
     def to_datatree(self, idata=None):

@@ -18,18 +18,10 @@ FREE_OFFSET = 30.0
 def hull_weights(vectors):
     r"""Weights of the point of a convex hull that is nearest to the origin.
 
-    With vectors :math:`y_i u_i` that point is a multiple of the hard-margin SVM's weight vector,
-    and its length the margin. Where it is the origin itself, no direction has a positive product
-    with all vectors, and those with positive weights say why: they cancel.
-
-    Parameters
-    ----------
-    vectors : array of shape (m, r)
-
-    Returns
-    -------
-    array of shape (m,)
-        Not negative, with the sum one.
+    With vectors :math:`y_i u_i`, shape (m, r), that point is a multiple of the hard-margin SVM's
+    weight vector, and its length the margin. Where it is the origin itself, no direction has a
+    positive product with all vectors, and those with positive weights say why: they cancel. The m
+    weights are not negative and have the sum one.
 
     Examples
     --------

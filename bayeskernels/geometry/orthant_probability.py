@@ -58,15 +58,9 @@ class OrthantProbability:
 
 
 def log_orthant_probability(covariance, *, n_draws=2**14, rng=None) -> OrthantProbability:
-    """Logarithm of P(f > 0 in all coordinates), f ~ N(0, covariance).
+    """Logarithm of P(f > 0 in all coordinates), f ~ N(0, covariance), which is positive definite.
 
-    Parameters
-    ----------
-    covariance : array of shape (m, m)
-        Positive definite.
-    n_draws : int
-        In all replicates together.
-    rng : numpy.random.Generator, optional
+    All else is as in :func:`orthant_of_features`.
 
     Examples
     --------

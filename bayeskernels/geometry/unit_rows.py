@@ -9,17 +9,9 @@ SAFE_SIZES = (1e-140, 1e140)
 
 
 def unit_rows(rows):
-    """Scale rows to length one, whatever their lengths are; zero rows stay zero.
+    """Scale rows of an array (m, r) to length one, whatever their lengths are; zero rows stay zero.
 
-    Parameters
-    ----------
-    rows : array of shape (m, r)
-
-    Returns
-    -------
-    units : array of shape (m, r)
-    lengths : array of shape (m,)
-        Zero for a row of zeros and for no other.
+    The lengths, shape (m,), are the second result: zero for a row of zeros and for no other.
 
     Examples
     --------

@@ -95,13 +95,7 @@ class WallGeometry:
         return replace(self, right_side=right_side)
 
     def with_costs(self, costs) -> "Walls":
-        """Put heights on the walls.
-
-        Parameters
-        ----------
-        costs : array of shape (m,)
-            What an error at each point costs in log-density, see :func:`label_costs`.
-        """
+        """Put heights on the walls: what an error at each point costs, see :func:`label_costs`."""
         n_walls = len(self.normals)
         on_wall = self.wall_of_point >= 0
         wall = self.wall_of_point[on_wall]

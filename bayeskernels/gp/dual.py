@@ -21,18 +21,8 @@ def dual_coefficients(model, idata=None, *, progressbar=True):
 
     They are the solution :math:`(K + \sigma^2 I)^{-1} (t - \mu)` of kernel ridge regression with
     the noise variance as its ridge; one Gaussian process per draw has one kernel ridge solution.
-
-    Parameters
-    ----------
-    model : pm.Model
-        An exact Gaussian process made by :func:`bayeskernels.models.gp_regression`.
-    idata : DataTree, EvidenceMaximum or None
-    progressbar : bool
-
-    Returns
-    -------
-    xarray.DataArray
-        With the dims ``sample`` and ``obs``.
+    The process must be an exact one; all else is as in :func:`bayeskernels.gp.log_evidence`. The
+    result has the dims ``sample`` and ``obs``.
 
     Examples
     --------

@@ -23,15 +23,7 @@ def pointwise_log_likelihood(model, idata=None, *, progressbar=True):
     """Log density of each target given all others, by draw of the hyperparameters.
 
     ``pm.compute_log_likelihood`` gives one number for all targets together, since the process has
-    been integrated out of the model.
-
-    Parameters
-    ----------
-    model : pm.Model
-        An exact Gaussian process made by :func:`bayeskernels.models.gp_regression`.
-    idata : DataTree, EvidenceMaximum or None
-        Where the hyperparameters have their values from; None where nothing is random.
-    progressbar : bool
+    been integrated out of the model. It takes what :func:`loo` takes.
 
     Returns
     -------

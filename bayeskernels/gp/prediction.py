@@ -19,18 +19,11 @@ def log_predictive_density(model, idata, X_new, y_new, *, progressbar=True):
 
     Parameters
     ----------
-    model : pm.Model
-        Made by :func:`bayeskernels.models.gp_regression`.
-    idata : DataTree, EvidenceMaximum or None
-        Draws, the result of :func:`maximise_evidence`, or None where nothing is random.
+    model, idata, progressbar
+        As for :func:`bayeskernels.gp.log_evidence`.
     X_new : array_like of shape (n_new, p)
     y_new : array_like of shape (n_new,)
         Targets that were observed.
-    progressbar : bool
-
-    Returns
-    -------
-    array of shape (n_new,)
 
     Examples
     --------

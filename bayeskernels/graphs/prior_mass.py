@@ -85,15 +85,8 @@ def declare_normalised(rv):
 def log_missing_constant(model):
     """Logarithm of what a model's density must be multiplied by, so that prior and data are.
 
-    Parameters
-    ----------
-    model : pm.Model
-
-    Returns
-    -------
-    float
-        Zero for nearly all models. The evidence is the integral of ``model.logp()`` plus this; of
-        angles over one period (:func:`is_angle`).
+    Zero for nearly all models. The evidence is the integral of ``model.logp()`` plus this; of
+    angles over one period (:func:`is_angle`).
 
     Raises
     ------

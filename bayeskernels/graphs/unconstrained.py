@@ -206,33 +206,19 @@ class UnconstrainedDensity:
         return values
 
     def constrain(self, points):
-        """Variables and deterministics of the model at many points.
-
-        Parameters
-        ----------
-        points : array of shape (n, d)
-
-        Returns
-        -------
-        dict
-            Of arrays of shape (n, ...), by name.
-        """
+        """Variables and deterministics at points (n, d): a dict of arrays of shape (n, ...)."""
         points = np.asarray(points, dtype=np.float64)
         parts = [self._constrain(points[k : k + BLOCK]) for k in range(0, len(points), BLOCK)]
         values = [np.concatenate(column) for column in zip(*parts, strict=True)]
         return dict(zip([v.name for v in self.model.unobserved_RVs], values, strict=True))
 
-    def as_draws(self, points, attributes):
-        """Points as one chain of draws, with the dims and coords of the model.
-
-        Returns
-        -------
-        DataTree
-            With the group ``posterior``.
-        """
+    def as_draws(self, points, **attributes):
+        """Points as one chain of the group ``posterior``, which says that it is no Markov chain."""
         coords, dims = coords_and_dims_for_inferencedata(self.model)
         arrays = {name: values[None] for name, values in self.constrain(points).items()}
-        posterior = dict_to_dataset(arrays, coords=coords, dims=dims, attrs=attributes)
+        posterior = dict_to_dataset(
+            arrays, coords=coords, dims=dims, attrs=attributes | {"is_mcmc": 0}
+        )
         return xr.DataTree.from_dict({"posterior": posterior})
 
     @cached_property

@@ -221,13 +221,7 @@ class CovarianceKernel(Kernel):
         return self.covariance(X) if Z is None else self.covariance(X, Z)
 
     def with_variables(self, replacements):
-        """The same kernel with other variables, as a copy of a model has them.
-
-        Parameters
-        ----------
-        replacements : dict
-            From variables of the kernel's hyperparameters to others.
-        """
+        """The same kernel with other variables, as a copy of a model has them."""
         covariance = _with_variables(self.covariance, replacements)
         return CovarianceKernel(covariance, self.n_features)
 

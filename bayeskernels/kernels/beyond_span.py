@@ -59,19 +59,9 @@ HERMITE_NODES = 40
 
 
 def rest_variances(diagonal, features):
-    """Variances that coordinates leave unexplained, k(x, x) - |phi(x)|^2.
+    """Variances that coordinates (n, r) leave unexplained, k(x, x) - |phi(x)|^2, shape (n,).
 
-    Parameters
-    ----------
-    diagonal : array of shape (n,)
-        Kernel values of the points with themselves.
-    features : array of shape (n, r)
-        Their coordinates.
-
-    Returns
-    -------
-    array of shape (n,)
-        Zero where nothing but rounding errors is left.
+    They are zero where nothing but rounding errors is left. ``diagonal`` has the k(x, x).
     """
     rest = diagonal - np.einsum("ij,ij->i", features, features)
     return np.where(rest > NEGLIGIBLE * diagonal, rest, 0.0)
@@ -109,13 +99,7 @@ def tally(outputs, weights, rest, rank):
 def _table(rank):
     """T_r(sqrt(r) tan(theta)) - 1/2 on a regular grid of angles or sines.
 
-    Returns
-    -------
-    values, slopes : arrays of the same length
-        Slopes are by steps of the grid.
-    per_step : float
-        One over the step.
-    by_angle : bool
+    Values and slopes (by steps of the grid), one over the step, and whether it is one of angles.
     """
     root = math.sqrt(rank)
     by_angle = rank < SMOOTH
@@ -196,18 +180,8 @@ def largest_probabilities(outputs, rest, rank):
     Functions of different classes are compared, so that their lengths matter: within the span they
     are independent draws of :math:`\chi_r`, taken from a fixed Latin hypercube; what is beyond the
     span is integrated out. Where the span leaves no rest, it is the whole feature space, in which
-    the classifiers have unit length.
-
-    Parameters
-    ----------
-    outputs : array of shape (n, n_draws, n_classes)
-        Those of unit-length classifiers in the span.
-    rest : array of shape (n, 1) or (n, n_draws), or None
-    rank : int
-
-    Returns
-    -------
-    array of shape (n, n_classes)
+    the classifiers have unit length. Outputs have the shape (n, n_draws, n_classes), the result
+    (n, n_classes); ``rest`` and ``rank`` are those of :func:`tally`.
     """
     shares = largest_shares(outputs)
     if rest is None:
@@ -230,12 +204,7 @@ def _lengths(n_draws, n_classes, rank):
 def hinge_probabilities(outputs, variances=0.0):
     """Probability of the positive label under the complete hinge likelihood.
 
-    Parameters
-    ----------
-    outputs : array of shape (n, n_draws)
-        Means of the function.
-    variances : array that broadcasts against them, default 0
-        Its variances around them.
+    ``outputs`` (n, n_draws) are means of the function, ``variances`` those around them.
     """
     if not np.any(variances):
         return expit(complete_hinge_logit(outputs))

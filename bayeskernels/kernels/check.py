@@ -28,15 +28,6 @@ def refuse_indefinite_kernel(kernel, X):
 
     A sample of points has to do, as the whole matrix is never formed where there are many. Random
     hyperparameters are where the chains start: the model has to be in context.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array of shape (n, p)
-
-    Raises
-    ------
-    ValueError
     """
     rng = np.random.default_rng(0)
     points = np.sort(rng.choice(len(X), min(len(X), CHECKED_POINTS), replace=False))

@@ -62,11 +62,7 @@ class KernelColumns(Op):
 
 
 class ActiveGram(Op):
-    """Kernel matrix of some of the training points.
-
-    Parameters
-    ----------
-    columns : KernelColumns
+    """Kernel matrix of some of the training points, from a :class:`KernelColumns`.
 
     Examples
     --------

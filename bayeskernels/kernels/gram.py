@@ -54,16 +54,7 @@ class GramFactor:
         return self.features.shape[1]
 
     def map(self, kernel_values):
-        """Coordinates of points from their kernel values with the support points.
-
-        Parameters
-        ----------
-        kernel_values : array of shape (n, s)
-
-        Returns
-        -------
-        array of shape (n, r)
-        """
+        """Coordinates (n, r) of points from their kernel values (n, s) with the support points."""
         if self.method == "eigen":
             return kernel_values @ self.whitening
         return linalg.solve_triangular(
@@ -71,15 +62,9 @@ class GramFactor:
         ).T
 
     def expansion(self, w):
-        r"""Coefficients alpha of weight vectors, such that f(x) = sum_j alpha_j k(x, x_support[j]).
+        r"""Coefficients alpha, (..., s), of weight vectors w, (..., r).
 
-        Parameters
-        ----------
-        w : array of shape (..., r)
-
-        Returns
-        -------
-        array of shape (..., s)
+        They are such that f(x) = sum_j alpha_j k(x, x_support[j]).
         """
         w = np.asarray(w, dtype=float)
         if self.method == "eigen":

@@ -112,12 +112,7 @@ class GaussianEvidence:
         return 0.5 * float(self.dual @ self.dual - np.trace(self.matrix))
 
     def cotangent(self, rows, columns):
-        """Derivative by a tile of the lower triangle; one on the diagonal has both its triangles.
-
-        Parameters
-        ----------
-        rows, columns : slice
-        """
+        """Derivative by a tile of the lower triangle; on the diagonal by both its triangles."""
         inverse = self.matrix[rows, columns]
         if rows == columns:
             return _symmetric_cotangent(inverse, self.dual[rows])

@@ -199,43 +199,36 @@ class SpectralRegression:
     def log_evidence(self, log_alpha, log_beta):
         """Logarithm of the evidence and its gradient by the logarithms of alpha and beta."""
         alpha, beta = math.exp(log_alpha), math.exp(log_beta)
-        squares = self.singular**2
-        damped = alpha + beta * squares
+        damped, gamma, weight_norm, error = self._at(alpha, beta)
         # t'C^-1 t, by directions: 1 / (1/beta + s^2/alpha) = alpha beta / (alpha + beta s^2).
         fitted = alpha * beta * np.sum(self.projected**2 / damped)
         value = 0.5 * (
             self.n * (log_beta - _LOG_2PI)
-            + len(squares) * log_alpha
+            + len(damped) * log_alpha
             - np.log(damped).sum()
             - fitted
             - beta * self.rest
         )
-        gamma = np.sum(beta * squares / damped)
-        weight_norm = np.sum((beta * self.singular * self.projected / damped) ** 2)
-        error = np.sum((alpha * self.projected / damped) ** 2) + self.rest
         gradient = 0.5 * np.array([gamma - alpha * weight_norm, self.n - gamma - beta * error])
         return float(value), gradient
 
     def fixed_point(self, log_alpha, log_beta):
         """MacKay's update: alpha = gamma / |w|^2, beta = (n - gamma) / |t - Phi w|^2."""
-        alpha, beta = math.exp(log_alpha), math.exp(log_beta)
+        _, gamma, weight_norm, error = self._at(math.exp(log_alpha), math.exp(log_beta))
+        return gamma / weight_norm, (self.n - gamma) / error
+
+    def _at(self, alpha, beta):
+        """Precisions by direction, MacKay's gamma, |w|^2 and |t - Phi w|^2."""
         damped = alpha + beta * self.singular**2
         gamma = np.sum(beta * self.singular**2 / damped)
         weight_norm = np.sum((beta * self.singular * self.projected / damped) ** 2)
         error = np.sum((alpha * self.projected / damped) ** 2) + self.rest
-        return gamma / weight_norm, (self.n - gamma) / error
+        return damped, gamma, weight_norm, error
 
     def predict_function(self, features, alpha, beta):
         """Mean and variance of the function, without noise, for many precisions at once.
 
-        Parameters
-        ----------
-        features : array of shape (n_new, M)
-        alpha, beta : array of shape (n_draws,)
-
-        Returns
-        -------
-        mean, variance : arrays of shape (n_new, n_draws)
+        For features (n_new, M) and n_draws of alpha and beta both have the shape (n_new, n_draws).
         """
         along = features @ self.vt.T
         damped = alpha + beta * self.singular[:, None] ** 2

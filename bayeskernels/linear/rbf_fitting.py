@@ -1,13 +1,13 @@
 """Least-squares fits of RBF networks: variable projection, and the lecture's alternating steps."""
 
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from bayeskernels.inputs import as_inputs, as_new_inputs, as_targets
+from bayeskernels.inputs import as_count, as_inputs, as_new_inputs, as_targets
 from bayeskernels.linear.rbf_units import ADAPTATIONS, RBFUnits, UnitParameters, as_units, box_of
 from bayeskernels.linear.variable_projection import RidgeProjection
 
@@ -152,14 +152,8 @@ def fit_rbf_network(
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
     if isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 < ridge < np.inf:
         raise ValueError(f"ridge must be a positive number, got {ridge!r}.")
-    if max_iterations is not None and (
-        isinstance(max_iterations, bool)
-        or not isinstance(max_iterations, Integral)
-        or max_iterations < 1
-    ):
-        raise ValueError(
-            f"max_iterations must be at least 1, a whole number; got {max_iterations!r}."
-        )
+    if max_iterations is not None:
+        as_count(max_iterations, "max_iterations")
     units = as_units(X, centers, width)
     if shared and np.ptp(units.factors, axis=0).any():
         raise ValueError("The units have different metrics at the start: shared must be False.")
@@ -211,17 +205,8 @@ def check_adaptation(adapt):
 def adaptation_ladder(X, y, *, methods=METHODS, **options):
     """Mean squared error with nothing, the centres, the metric, and all adapted.
 
-    Parameters
-    ----------
-    X, y : array_like
-    methods : sequence of str
-    **options
-        Of :func:`fit_rbf_network`: where all fits start.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each adaptation, a column for each method.
+    A table with a row for each adaptation and a column for each method. Options are those of
+    :func:`fit_rbf_network`: where all fits start.
 
     Examples
     --------

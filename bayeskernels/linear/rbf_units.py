@@ -62,16 +62,9 @@ class RBFUnits:
 
 
 def lower_factor(log_scale, shear):
-    """Cholesky factors from logarithms of their diagonals and from what lies below.
+    """Cholesky factors (..., p, p) from logarithms of their diagonals and from what lies below.
 
-    Parameters
-    ----------
-    log_scale : array of shape (..., p)
-    shear : array of shape (..., p (p - 1) / 2)
-
-    Returns
-    -------
-    array of shape (..., p, p)
+    The first have the shape (..., p), the second (..., p (p - 1) / 2).
     """
     p = log_scale.shape[-1]
     factors = np.zeros((*log_scale.shape, p))
@@ -138,19 +131,9 @@ class UnitParameters:
         return RBFUnits(centers, factors)
 
     def derivatives(self, units, X):
-        """Derivatives of the outputs, as if every unit had parameters of its own.
+        """Derivatives of the outputs at X (n, p), as if every unit had parameters of its own.
 
-        Parameters
-        ----------
-        units : RBFUnits
-        X : array of shape (n, p)
-
-        Returns
-        -------
-        derivatives : array of shape (n, k)
-            Of the output of one unit each.
-        which : array of int, shape (k,)
-            Which unit.
+        Two arrays: derivatives (n, k), of the output of one unit each, and which unit, shape (k,).
         """
         differences, scaled, outputs = units.parts(X)
         parts = []

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bayeskernels.diagnostics import active_sets
-from bayeskernels.plots.plane import scatter_classes
+from bayeskernels.plots.plane import explain_plane, scatter_classes
 from bayeskernels.plots.style import INK, QUIET, SERIES_COLORS, as_axes, legend_below
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
@@ -159,12 +159,8 @@ def inclusion_map(model, idata, *, size=220.0, colorbar=True, ax=None) -> Axes:
         alpha=0.8,
         zorder=2,
     )
-    ax.set(xlabel="$x_1$", ylabel="$x_2$")
-    ax.grid(False)
-    if colorbar:
-        bar = ax.figure.colorbar(marks, ax=ax, pad=0.02, shrink=0.9)
-        bar.set_label("inclusion probability")
-    legend_below(ax, columns=2)
+    field = marks if colorbar else None
+    explain_plane(ax, field=field, meaning="inclusion probability", columns=2)
     return ax
 
 

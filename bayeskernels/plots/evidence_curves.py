@@ -64,14 +64,10 @@ def noise_posterior(evidence, *, log_prior=None, planted=None, probability=0.94,
 
     Parameters
     ----------
-    evidence : NoiseEvidence
-        From tempering.
-    log_prior : callable, optional
+    evidence, planted
+        As for :func:`noise_curve`.
+    log_prior, probability
         See :meth:`bayeskernels.evidence.NoiseEvidence.noise_posterior`.
-    planted : float, optional
-        True noise level, where it is known; drawn as a line.
-    probability : float
-        Of the interval.
 
     Examples
     --------

@@ -5,11 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_text
+from bayeskernels.plots.style import MANY_CLASS_COLORS, MANY_CLASS_MARKERS, as_text, legend_below
 from bayeskernels.specification.base import specification_of
 from bayeskernels.specification.draws import read_draws
 
-__all__ = ["PlaneGrid", "plane_grid", "planted_mask", "scatter_classes", "thin"]
+__all__ = [
+    "PlaneGrid",
+    "explain_plane",
+    "plane_grid",
+    "planted_mask",
+    "scatter_classes",
+    "thin",
+]
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,19 @@ def scatter_classes(ax, specification, *, size=26, alpha=1.0):
             label=f"class {as_text(name)}",
             zorder=3,
         )
+
+
+def explain_plane(ax, *, field=None, meaning="", columns=3):
+    """Name the axes; what the colours of a field mean stands beside, a legend below.
+
+    Without ``field`` there are no colours to explain, and without ``columns`` no legend.
+    """
+    ax.set(xlabel="$x_1$", ylabel="$x_2$")
+    ax.grid(False)
+    if field is not None:
+        ax.figure.colorbar(field, ax=ax, pad=0.02, shrink=0.9).set_label(meaning)
+    if columns:
+        legend_below(ax, columns=columns)
 
 
 def thin(model, idata, n_draws):

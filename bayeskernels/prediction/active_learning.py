@@ -12,13 +12,7 @@ import numpy as np
 import pandas as pd
 from rich.progress import Progress
 
-from bayeskernels.inputs import (
-    as_count,
-    as_inputs,
-    as_known_labels,
-    as_new_inputs,
-    as_two_classes,
-)
+from bayeskernels.inputs import as_count, as_inputs, as_known_labels, as_new_inputs, as_two_classes
 from bayeskernels.prediction.predict import predict
 from bayeskernels.samplers import sample_directions
 

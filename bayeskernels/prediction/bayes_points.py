@@ -69,8 +69,7 @@ def bayes_point(model, posterior) -> BayesPoint:
     --------
     >>> X, y = bk.data.make_two_moons(60, random_seed=1)
     >>> model = bk.models.label_noise_classifier(X, y, noise=0.05)
-    >>> with model:
-    ...     idata = pm.sample(100, chains=1, quiet=True, random_seed=1)
+    >>> idata = bk.samplers.sample_directions(model, draws=100, random_seed=1)
     >>> bk.bayes_point(model, idata).predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
     [-1, 1]
     """

@@ -20,10 +20,8 @@ def flip_probability(model, idata, *, progressbar=True):
     ----------
     model : pm.Model
         A label-noise classifier.
-    idata : DataTree
-        Its posterior draws.
-    progressbar : bool
-        Whether to show progress; only kernels with random hyperparameters take long.
+    idata, progressbar
+        As for :func:`bayeskernels.predict`.
 
     Returns
     -------

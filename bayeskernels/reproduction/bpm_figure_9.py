@@ -9,14 +9,7 @@ from rich.table import Table
 
 from bayeskernels.prediction.predict import predict
 from bayeskernels.prediction.rejection import rejection_curve
-from bayeskernels.reproduction.options import (
-    add_counts,
-    add_data_dir,
-    add_names,
-    load_set,
-    refuse_below,
-    some_of,
-)
+from bayeskernels.reproduction.options import add_options, load_set, refuse_below, some_of
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.samplers import PermutationPerceptron, most_used
@@ -169,16 +162,17 @@ def _summarise_set(digit_set, rows):
 
 
 def _add_arguments(parser):
-    add_names(parser, sets=(SETS, "usps, mnist (default: both)"))
-    add_counts(
+    add_options(
         parser,
-        permutations=(10, "perceptrons for a digit"),
-        splits=(1, "repetitions with other permutations; the test sets are fixed"),
+        counts={
+            "permutations": (10, "perceptrons for a digit"),
+            "splits": (1, "repetitions with other permutations; the test sets are fixed"),
+        },
+        names={"sets": (SETS, "usps, mnist (default: both)")},
     )
     parser.add_argument(
         "--memory-limit", default="4 GiB", metavar="SIZE", help='for kernel rows (default: "4 GiB")'
     )
-    add_data_dir(parser)
 
 
 @register(

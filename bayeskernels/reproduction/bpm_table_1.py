@@ -12,14 +12,7 @@ from threadpoolctl import threadpool_limits
 from bayeskernels.data import random_splits
 from bayeskernels.geometry.hard_margin import FREE_OFFSET, hard_margin
 from bayeskernels.models import bayes_point_machine
-from bayeskernels.reproduction.options import (
-    add_counts,
-    add_data_dir,
-    add_names,
-    load_set,
-    refuse_below,
-    some_of,
-)
+from bayeskernels.reproduction.options import add_options, load_set, refuse_below, some_of
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.spread import plus_minus, standard_error
@@ -214,11 +207,7 @@ class _SplitMachine:
     def sample(self, draws, seed):
         """Draws by the refractive billiard, shape (draws, r), and trajectories given up."""
         idata = sample_directions(
-            self.model,
-            draws=draws,
-            tune=TUNE,
-            chains=1,
-            random_seed=np.random.default_rng(seed),
+            self.model, draws=draws, tune=TUNE, chains=1, random_seed=np.random.default_rng(seed)
         )
         return idata.posterior["w"].values[0], int(idata.sample_stats["refractive_capped"].sum())
 
@@ -293,13 +282,14 @@ def _p_value(svm, bpm):
 
 
 def _add_arguments(parser):
-    add_counts(
+    add_options(
         parser,
-        splits=(100, "random splits of a set"),
-        draws=(None, "draws behind a Bayes point (default: 40 to 400 by set)"),
+        counts={
+            "splits": (100, "random splits of a set"),
+            "draws": (None, "draws behind a Bayes point (default: 40 to 400 by set)"),
+        },
+        names={"sets": (SETS, "data sets (default: all 7)")},
     )
-    add_names(parser, sets=(SETS, "data sets (default: all 7)"))
-    add_data_dir(parser)
 
 
 @register(

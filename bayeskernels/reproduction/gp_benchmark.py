@@ -19,14 +19,7 @@ from bayeskernels.gp import (
 from bayeskernels.gp.hyperparameters.maximisation import starting_points
 from bayeskernels.models import gp_regression
 from bayeskernels.prediction.predict import predict
-from bayeskernels.reproduction.options import (
-    add_counts,
-    add_data_dir,
-    add_names,
-    load_set,
-    refuse_below,
-    some_of,
-)
+from bayeskernels.reproduction.options import add_options, load_set, refuse_below, some_of
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.spread import plus_minus, standard_error
@@ -238,16 +231,17 @@ def _summarise_set(methods):
 
 
 def _add_arguments(parser):
-    add_counts(
+    add_options(
         parser,
-        splits=(N_SPLITS, "of each set"),
-        bayes_splits=(N_SPLITS, "splits on which NUTS is run, up to five minutes each"),
-        starts=(10, "the same for ours and theirs"),
-        tune=(100, "NUTS steps of tuning"),
-        draws=(200, "NUTS draws per chain"),
+        counts={
+            "splits": (N_SPLITS, "of each set"),
+            "bayes_splits": (N_SPLITS, "splits on which NUTS is run, up to five minutes each"),
+            "starts": (10, "the same for ours and theirs"),
+            "tune": (100, "NUTS steps of tuning"),
+            "draws": (200, "NUTS draws per chain"),
+        },
+        names={"sets": (SETS, "default: all"), "methods": (METHODS, "default: all")},
     )
-    add_names(parser, sets=(SETS, "default: all"), methods=(METHODS, f"of {', '.join(METHODS)}"))
-    add_data_dir(parser)
 
 
 @register(

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from bayeskernels.data import make_kgs_sphere
 from bayeskernels.models import label_noise_classifier
 from bayeskernels.prediction.bayes_points import bayes_point
-from bayeskernels.reproduction.options import add_counts, refuse_below
+from bayeskernels.reproduction.options import add_options, refuse_below
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 from bayeskernels.reproduction.spread import plus_minus, standard_error
@@ -137,7 +137,8 @@ def _paired_gain(errors, rival):
 
 
 def _add_arguments(parser):
-    add_counts(parser, repetitions=(100, "data sets"), draws=(100, "draws behind a Bayes point"))
+    counts = {"repetitions": (100, "data sets"), "draws": (100, "draws behind a Bayes point")}
+    add_options(parser, counts=counts, data_dir=False)
 
 
 @register(

@@ -2,33 +2,37 @@
 
 from bayeskernels.data import load
 
-__all__ = ["add_counts", "add_data_dir", "add_names", "load_set", "refuse_below", "some_of"]
+__all__ = ["add_options", "load_set", "refuse_below", "some_of"]
 
 
-def add_counts(parser, **counts):
-    """Give a parser options that are whole numbers: by name their default and what they count."""
+def add_options(parser, *, counts, names=None, data_dir=True):
+    """Give a parser options of a reproduction.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    counts : dict
+        Options that are whole numbers: by name their default and what they count.
+    names : dict, optional
+        Options that are lists of names: by name their default and a help.
+    data_dir : bool
+        Whether data are read from a folder.
+    """
     for name, (default, meaning) in counts.items():
         shown = "" if default is None else f" (default: {default})"
         parser.add_argument(
             _flag(name), type=int, default=default, metavar="N", help=f"{meaning}{shown}"
         )
-
-
-def add_names(parser, **choices):
-    """Give a parser options that are lists of names: by name their default and a help."""
-    for name, (default, text) in choices.items():
+    for name, (default, text) in (names or {}).items():
         parser.add_argument(
             _flag(name), nargs="+", default=list(default), metavar="NAME", help=text
         )
-
-
-def add_data_dir(parser):
-    """Give a parser the option in which folder the data are."""
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
-    )
+    if data_dir:
+        parser.add_argument(
+            "--data-dir",
+            metavar="DIR",
+            help="folder of NAME.npz files (default: the one that BAYESKERNELS_DATA names)",
+        )
 
 
 def refuse_below(least, options, *names):

@@ -10,18 +10,8 @@ __all__ = ["run_with_progress"]
 def run_with_progress(run, units, *, what, settings, options, console, jobs=None):
     """Records of all units, see :func:`~bayeskernels.command.repetitions.run_repetitions`.
 
-    Parameters
-    ----------
-    run : callable
-    units : int or sequence of str
-    what : str
-        Of which the bar counts how many are done.
-    settings : dict
-    options : argparse.Namespace
-        With ``out`` and ``jobs``.
-    console : rich.console.Console
-    jobs : int, optional
-        In the place of those of the options.
+    The bar counts how many of ``what`` are done. ``options`` has ``out`` and ``jobs``, in whose
+    place other ``jobs`` may be given.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:

@@ -42,17 +42,8 @@ class Reproduction:
 def register(*, name, title, source, add_arguments=None):
     """Decorate the ``run`` function of a reproduction so that the command line offers it.
 
-    Parameters
-    ----------
-    name, title : str
-    source : str
-        Short name of the paper, see :mod:`bayeskernels.data.sources`.
-    add_arguments : callable, optional
-
-    Returns
-    -------
-    callable
-        Decorator that returns the function as it was.
+    Keywords are attributes of :class:`Reproduction`; the source is the short name of a paper, see
+    :mod:`bayeskernels.data.sources`.
     """
 
     def add(run):
@@ -77,13 +68,7 @@ def all_reproductions():
 
 
 def find_reproduction(name):
-    """Reproduction of this name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Reproduction of this name, or a ValueError."""
     try:
         return _reproductions[name]
     except KeyError:

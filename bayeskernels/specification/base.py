@@ -99,15 +99,10 @@ class ModelSpecification(BoundSpecification):
         raise NotImplementedError
 
     def predictive(self, idata, X_new, *, beyond_span=True, diagonal=None, progressbar=True):
-        """Predictive distribution of new observations, as :func:`bayeskernels.predict` returns it.
+        """Predictive distribution of new observations at X_new (n, p), or of the next one at None.
 
-        Parameters
-        ----------
-        idata : DataTree or None
-            As :func:`bayeskernels.specification.draws.read_draws` returns it.
-        X_new : array of shape (n, p) or None
-        beyond_span, diagonal, progressbar
-            See :func:`bayeskernels.predict`.
+        Takes what :func:`bayeskernels.predict` takes, with the draws as
+        :func:`bayeskernels.specification.draws.read_draws` returns them, and returns the same.
         """
         raise NotImplementedError
 
@@ -154,14 +149,8 @@ class ModelSpecification(BoundSpecification):
     def refusal(self, what, wanted, remedy=""):
         """The error of a tool that does not fit the model.
 
-        Parameters
-        ----------
-        what : str
-            Name of the tool.
-        wanted : str
-            Which models it is for, in the plural.
-        remedy : str
-            What to do instead, as a sentence.
+        ``what`` is its name, ``wanted`` says in the plural which models it is for, and ``remedy``
+        what to do instead, as a sentence.
         """
         found = f"{self.kind}, which is a regression"
         if self.n_classes > 0:
@@ -253,11 +242,7 @@ class LabelSpecification(ModelSpecification):
     def class_probability(self, idata, outputs, rest):
         """Probability of the second class by draw, and the variance of the function besides.
 
-        Parameters
-        ----------
-        idata : DataTree
-        outputs, rest
-            See :meth:`output_blocks`.
+        ``outputs`` and ``rest`` are those of :meth:`output_blocks`.
         """
         raise NotImplementedError
 

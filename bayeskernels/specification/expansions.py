@@ -127,12 +127,8 @@ class GroupedKernelSpecification(_Expansions, LabelSpecification):
         Whether coefficients have a dim ``kernel``, and a dim ``class``.
     kernel_off : float
         Prior probability of a kernel being off.
-    max_active : int
-        Largest number of active points.
-    is_sparse : bool
-        False where all points are active.
-    inclusion : tuple of float
-        Parameters of the Beta prior of the share of active points.
+    max_active, is_sparse, inclusion
+        As of a :class:`GeneralizedKernelSpecification`.
     """
 
     kernels: tuple[Kernel, ...] = field(repr=False)

@@ -123,12 +123,7 @@ class LinearSpecification(RegressionSpecification):
         return *regression.predict_function(self.basis(X_new), alpha, beta), 1.0 / beta
 
     def posterior(self, alpha=None, beta=None, *, form="auto"):
-        """Posterior of the weights and evidence at given precisions, those of the model by default.
-
-        Returns
-        -------
-        LinearPosterior
-        """
+        """Posterior of the weights, and evidence, at the precisions of the model or given ones."""
         alpha = self._fixed("alpha", alpha)
         beta = self._fixed("beta", beta)
         return linear_posterior(self.features, self.y, alpha, beta, form=form)

@@ -9,12 +9,7 @@ from bayeskernels.testing.calibration import (
     simulate_calibration,
 )
 from bayeskernels.testing.exact_active_sets import active_set_masses, powered_active_set_masses
-from bayeskernels.testing.exact_cells import (
-    CellPosterior,
-    SignCells,
-    label_noise_cells,
-    sign_cells,
-)
+from bayeskernels.testing.exact_cells import CellPosterior, SignCells, label_noise_cells, sign_cells
 from bayeskernels.testing.kernel_conformance import KernelReport, check_kernel
 from bayeskernels.testing.known_evidence import (
     KnownEvidence,
@@ -25,11 +20,7 @@ from bayeskernels.testing.known_evidence import (
     known_funnel,
     known_normal,
 )
-from bayeskernels.testing.prior_importance import (
-    PriorImportance,
-    check_posterior,
-    prior_importance,
-)
+from bayeskernels.testing.prior_importance import PriorImportance, check_posterior, prior_importance
 from bayeskernels.testing.sampler_conformance import SamplerReport, check_sampler
 
 __all__ = [

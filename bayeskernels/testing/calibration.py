@@ -134,7 +134,8 @@ def simulate_calibration(
         With a proper prior, and observations that are ``pm.Data``: new ones are set by
         ``pm.set_data``, and the old ones at the end.
     quantities : dict of str to TensorVariable, optional
-        Scalar graphs of the model's variables; see Notes for the default.
+        See :class:`~bayeskernels.testing.model_quantities.ModelQuantities`. Ties are broken at
+        random.
     replications : int
     draws, tune : int
         Of the one chain of ``pm.sample`` in each replication.
@@ -157,12 +158,6 @@ def simulate_calibration(
         times faster, with the same draws (NUTS starts without jitter), and a test that steps read
         their data anew. Not with ``build``.
     random_seed : int, optional
-
-    Notes
-    -----
-    Quantities are by default every scalar variable, the sum of every discrete one, the arctan of
-    the first entry of every continuous one, and the outputs (the first parameter of an observed
-    variable) at three observations. The log-likelihood is always added. Ties are broken at random.
     """
     if not 1 <= kept <= draws:
         raise ValueError(f"kept must be between 1 and draws = {draws}, got {kept}.")

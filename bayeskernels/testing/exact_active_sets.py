@@ -83,24 +83,9 @@ def active_set_masses(gram, positive, max_active, *, g, eta, size=8):
 
 
 def powered_active_set_masses(gram, positive, max_active, *, g, eta, power, size=30):
-    """The same under a power of the likelihood, for two or three points.
+    """The same under a power of the likelihood, for two or three points; and the mean of log g.
 
-    Parameters
-    ----------
-    gram, positive, max_active
-        As for :func:`active_set_masses`.
-    g : float or tuple of float
-    eta : float
-    power : float
-    size : int
-        Nodes of the quadrature over each coefficient and over g.
-
-    Returns
-    -------
-    dict
-        From tuples of points to masses.
-    float
-        Mean of log g.
+    Here eta is a number, and the quadrature is also over each coefficient.
 
     Examples
     --------

@@ -34,17 +34,9 @@ class SignCells:
     features: np.ndarray
 
     def locate(self, directions):
-        """Number of the cell of each direction.
+        """Number of the cell of each direction, shape (n, r) and of any length.
 
-        Parameters
-        ----------
-        directions : array of shape (n, r)
-            Of any length.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            -1 where the signs fit no cell, which happens to directions on a border only.
+        It is -1 where the signs fit no cell, which happens to directions on a border only.
         """
         number = {row.tobytes(): k for k, row in enumerate(self.signs)}
         outputs = np.asarray(directions) @ self.features.T

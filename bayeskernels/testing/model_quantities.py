@@ -52,7 +52,7 @@ class ModelQuantities:
         self._graphs = [pt.cast(graph, "float64") for graph in chosen.values()]
 
     def __call__(self, draws, places=slice(None)):
-        """Evaluate at draws.
+        """Evaluate at draws: an array of shape (n_draws, n_quantities).
 
         Parameters
         ----------
@@ -61,24 +61,12 @@ class ModelQuantities:
             ``chain`` and ``draw`` is taken chain by chain.
         places : array of int, optional
             Which of the draws; all by default.
-
-        Returns
-        -------
-        array of shape (n_draws, n_quantities)
         """
         columns = [_stacked(draws, rv.name)[places] for rv in self.model.free_RVs]
         return np.array([self._evaluate(*row) for row in zip(*columns, strict=True)])
 
     def draw_prior(self, n, rng, *, observed=True):
-        """Joint draws of the free variables, and of the observed ones, by name.
-
-        Parameters
-        ----------
-        n : int
-        rng : numpy.random.Generator
-        observed : bool, default True
-            Whether to draw observations as well.
-        """
+        """Joint draws of the free variables, and of the observed ones if wanted, by name."""
         variables = self.model.free_RVs + (self.model.observed_RVs if observed else [])
         seed = int(rng.integers(2**32))
         values = pm.draw(variables, draws=n, random_seed=seed, mode=WITHOUT_COMPILER)

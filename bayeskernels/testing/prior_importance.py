@@ -46,14 +46,7 @@ class PriorImportance:
     def z_scores(self, posterior):
         """How far means of posterior draws are from these, in standard errors of the difference.
 
-        Parameters
-        ----------
-        posterior : Dataset
-            With the dims ``chain`` and ``draw``.
-
-        Returns
-        -------
-        dict of str to float
+        The posterior is a Dataset with the dims ``chain`` and ``draw``.
         """
         shape = posterior.sizes["chain"], posterior.sizes["draw"]
         values = self.quantities(posterior).reshape(*shape, -1)
@@ -73,11 +66,8 @@ def prior_importance(model, quantities=None, *, draws=20_000, random_seed=None) 
     model : pm.Model
         With a proper prior that PyMC can draw from, and few observations.
     quantities : dict of str to TensorVariable, optional
-        Scalar graphs of the model's variables. By default every scalar variable, the sum of every
-        discrete one, the arctan of the first entry of every continuous one, and the outputs (the
-        first parameter of the observed variable) at three observations; the log-likelihood is
-        always added. Give bounded functions of variables that may have no posterior mean, for
-        example their logarithm.
+        See :class:`~bayeskernels.testing.model_quantities.ModelQuantities`. Give bounded functions
+        of variables that may have no posterior mean, for example their logarithm.
     draws : int
         Takes about a second for each thousand.
     random_seed : int, optional

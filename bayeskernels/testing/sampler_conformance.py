@@ -341,13 +341,7 @@ def _long_run(step_factory, **options):
 def _check_cores(step_factory, model, seed):
     traces = [
         _sample(
-            step_factory,
-            model=model,
-            draws=20,
-            tune=10,
-            chains=2,
-            cores=cores,
-            random_seed=seed,
+            step_factory, model=model, draws=20, tune=10, chains=2, cores=cores, random_seed=seed
         ).posterior
         for cores in (1, 2)
     ]

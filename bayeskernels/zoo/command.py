@@ -126,11 +126,7 @@ def _list(entries):
         table.add_column(title, overflow="fold", no_wrap=title in ("name", "notebook"))
     for entry in entries:
         table.add_row(
-            entry.name,
-            entry.title,
-            entry.source.key,
-            ", ".join(entry.steps),
-            entry.notebook or "–",
+            entry.name, entry.title, entry.source.key, ", ".join(entry.steps), entry.notebook or "–"
         )
     return table
 

@@ -7,21 +7,9 @@ __all__ = ["estimate_evidence"]
 
 
 def estimate_evidence(model, idata, random_seed, **options):
-    """Evidence of a model of the zoo.
+    """Evidence of a model of the zoo, or None where a short run left too few draws for the method.
 
-    Parameters
-    ----------
-    model : pm.Model
-    idata : DataTree
-        Its draws, which some methods start from.
-    random_seed : int
-    **options
-        Of :func:`bayeskernels.evidence.estimate`.
-
-    Returns
-    -------
-    Evidence or None
-        None where a short run left too few draws for the method.
+    Options are those of :func:`bayeskernels.evidence.estimate`.
     """
     try:
         return estimate(model, idata, random_seed=random_seed, progressbar=False, **options)

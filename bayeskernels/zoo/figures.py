@@ -175,13 +175,7 @@ def ranks(result):
 
 
 def headline_quantities(result):
-    """Error count, output at the most disputed watched point, scalar unknowns; what varies of it.
-
-    Returns
-    -------
-    xarray.Dataset
-        With the dims ``chain`` and ``draw`` first.
-    """
+    """Error count, output at the most disputed watched point, and scalars; what varies of it."""
     shown = result.watched.transpose("chain", "draw", ...)
     if "output" in shown:
         disputed = np.abs((shown["output"] > 0).mean(("chain", "draw")) - 0.5)

@@ -16,38 +16,21 @@ N_POINTS = 25
 
 
 def monitor_model(model, idata, problem):
-    """Quantities of a model that are watched.
+    """Quantities of a model that are watched, a Dataset with the dims ``chain`` and ``draw``.
 
-    Parameters
-    ----------
-    model : pm.Model
-    idata : DataTree
-    problem : Problem
-
-    Returns
-    -------
-    xarray.Dataset
-        With the dims ``chain`` and ``draw``: ``output`` (dim ``point``: some test points; by class
-        where there are more than two), ``errors`` on the training points where the model has
-        labels, and every scalar or short unknown of the model.
+    They are ``output`` (dim ``point``: some test points; by class where there are more than two),
+    ``errors`` on the training points where the model has labels, and every scalar or short unknown
+    of the model.
     """
     watched = monitor(model, idata, problem.X_test, max_points=N_POINTS, progressbar=False)
     return watched["posterior"].to_dataset()
 
 
 def measure_convergence(watched):
-    """Largest R-hat of all watched quantities, and effective sample sizes.
+    """Largest R-hat of all quantities of :func:`monitor_model`, and effective sample sizes.
 
-    Parameters
-    ----------
-    watched : xarray.Dataset
-        As :func:`monitor_model` returns it.
-
-    Returns
-    -------
-    dict
-        ``r_hat``; ``ess``, the median over the outputs; ``ess_errors``, that of the error count.
-        None where a quantity does not exist or does not vary (no errors in a version space).
+    A dict with ``r_hat``; ``ess``, the median over the outputs; ``ess_errors``, that of the error
+    count. None where a quantity does not exist or does not vary (no errors in a version space).
     """
     varying = watched[[name for name in watched if _varies(watched[name])]]
     if not varying.data_vars:

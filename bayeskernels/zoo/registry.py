@@ -77,27 +77,10 @@ class ZooEntry:
 
 
 def register(*, name, title, source, steps, load, **options):
-    """Decorate a builder so that its model joins the zoo.
+    """Decorate a builder so that its model joins the zoo, with its docstring as a summary.
 
-    Parameters
-    ----------
-    name, title : str
-    source : str
-        Short name of the paper, see :mod:`bayeskernels.data.sources`.
-    steps : sequence of str
-    load : callable
-    **options
-        Further attributes of :class:`ZooEntry`.
-
-    Returns
-    -------
-    callable
-        Decorator that returns the builder as it was; its docstring is the summary of the entry.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken, or the source unknown.
+    Keywords are attributes of :class:`ZooEntry`; the source is the short name of a paper, see
+    :mod:`bayeskernels.data.sources`. A name that is taken is refused.
 
     Examples
     --------
@@ -151,13 +134,7 @@ def all_entries():
 
 
 def find_entry(name):
-    """Entry of this name.
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message names the nearest ones.
-    """
+    """Entry of this name; a ValueError names the nearest ones."""
     if name in _entries:
         return _entries[name]
     near = difflib.get_close_matches(name, _entries, n=3, cutoff=0.4)

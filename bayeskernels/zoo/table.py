@@ -22,17 +22,7 @@ DOUBT = " ?"
 
 
 def cells(result):
-    """One row of the table.
-
-    Parameters
-    ----------
-    result : ZooResult
-
-    Returns
-    -------
-    list of str
-        In the order of :data:`COLUMNS`.
-    """
+    """One row of the table: texts in the order of :data:`COLUMNS`."""
     return [
         result.entry.title,
         result.problem.name,

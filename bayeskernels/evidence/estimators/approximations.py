@@ -10,6 +10,7 @@ import math
 from bayeskernels.approximations.laplace import laplace
 from bayeskernels.approximations.quadrature import MAX_DIMENSION, quadrature
 from bayeskernels.distributions import UniformSphereRV
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import ExpectationPropagation
@@ -18,13 +19,11 @@ from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
 __all__ = ["EPEvidence", "LaplaceEvidence", "QuadratureEvidence"]
 
 
-class LaplaceEvidence:
+class LaplaceEvidence(EvidenceMethod):
     """Laplace's approximation, see :func:`bayeskernels.laplace`."""
 
     name = "laplace"
     is_automatic = False
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why there is no mode to look for."""
@@ -46,13 +45,11 @@ class LaplaceEvidence:
         )
 
 
-class EPEvidence:
+class EPEvidence(EvidenceMethod):
     """Expectation propagation, see :class:`bayeskernels.samplers.ExpectationPropagation`."""
 
     name = "ep"
     is_automatic = False
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why the posterior has no walls, or more unknowns than a direction."""
@@ -85,13 +82,11 @@ class EPEvidence:
         )
 
 
-class QuadratureEvidence:
+class QuadratureEvidence(EvidenceMethod):
     """A grid over up to three unknowns, see :func:`bayeskernels.approximations.quadrature`."""
 
     name = "quadrature"
     is_automatic = False
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why there is no grid."""

@@ -11,6 +11,7 @@ from rich.progress import Progress
 from bayeskernels.evidence.data_digest import observed_values
 from bayeskernels.evidence.estimators.bridge_equation import r_hat, solve_bridge, tail_effective
 from bayeskernels.evidence.estimators.bridge_proposals import PROPOSALS
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.estimators.unconstrained_draws import unconstrained_draws
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
@@ -42,12 +43,10 @@ class TooFewDraws(ValueError):
     """There are not enough draws to fit a proposal to."""
 
 
-class BridgeSampling:
+class BridgeSampling(EvidenceMethod):
     """Bridge sampling from posterior draws; half of them fit the proposal, the others are used."""
 
     name = "bridge"
-    is_automatic = True
-    gives_way = False
     uses_draws = True
 
     def refusal(self, model, idata):
@@ -80,15 +79,11 @@ class BridgeSampling:
 
         Parameters
         ----------
-        model : pm.Model
-        idata : DataTree, optional
         proposal : {"warp3", "normal"}
         n_proposal : int, optional
             Draws of the proposal; by default as many as posterior draws are left.
         draws, tune, chains, cores : int
             Of ``pm.sample``.
-        random_seed : numpy.random.Generator
-        progressbar : bool
         """
         if proposal not in PROPOSALS:
             known = ", ".join(map(repr, PROPOSALS))
@@ -139,9 +134,7 @@ class BridgeSampling:
             "pareto_k_proposal": bridge.pareto_k_proposal,
             "r_hat": max(bridge.r_hat, *(r_hat(points[..., j]) for j in range(d))),
         }
-        warning = _warning(bridge, diagnostics["r_hat"], n_chains)
-        if warning:
-            diagnostics["warning"] = warning
+        diagnostics["warning"] = _warning(bridge, diagnostics["r_hat"], n_chains)
         return Evidence(
             bridge.log_ratio,
             bridge.mcse,
@@ -160,13 +153,9 @@ def bridge_draws(points, log_density, n_proposal, rng, *, proposal="warp3"):
         The first half of each chain fits the proposal, the second is used.
     log_density : callable
         Of the posterior without its constant: from (n, d) to (n,).
-    n_proposal : int
+    n_proposal, proposal
+        See :meth:`BridgeSampling.run`.
     rng : numpy.random.Generator
-    proposal : {"warp3", "normal"}
-
-    Returns
-    -------
-    Bridge
 
     Examples
     --------

@@ -12,6 +12,7 @@ from pytensor.tensor.random.basic import MvNormalRV, NormalRV
 
 from bayeskernels.approximations.laplace import laplace
 from bayeskernels.evidence.estimators.affine_graphs import NotAffine, depends_affinely
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.kernels.argument import numpy_function
 
@@ -20,13 +21,10 @@ __all__ = ["Exact"]
 _GAUSSIAN = (NormalRV, MvNormalRV)
 
 
-class Exact:
+class Exact(EvidenceMethod):
     """Closed form, where there is one."""
 
     name = "exact"
-    is_automatic = True
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why a model has no closed form."""

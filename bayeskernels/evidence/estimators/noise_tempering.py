@@ -12,6 +12,7 @@ from rich.progress import Progress
 from scipy.special import expit, logit
 
 from bayeskernels.distributions import UniformSphereRV
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.noise_curve import NoiseEvidence, noise_nodes
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.graphs.numpy_graphs import WITHOUT_COMPILER, numpy_function
@@ -39,13 +40,10 @@ PRIOR_DRAWS = 1000
 
 
 def direction_of(model):
-    """The direction of a model of label noise, or why it is not one that geometry can solve.
+    """The direction of a model of label noise, and an empty text.
 
-    Returns
-    -------
-    w : TensorVariable or None
-    reason : str
-        Empty where there is a direction, and all observations are labels of its outputs.
+    None, and why, where it is not one that geometry can solve: all observations have to be labels
+    of its outputs.
     """
     directions = [rv for rv in model.free_RVs if isinstance(rv.owner.op, UniformSphereRV)]
     if len(directions) != 1:
@@ -67,13 +65,10 @@ def direction_of(model):
     return w, ""
 
 
-class Tempering:
+class Tempering(EvidenceMethod):
     """Parallel tempering of a label-noise classifier, with histogram reweighting."""
 
     name = "tempering"
-    is_automatic = True
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why a model is not for it."""
@@ -120,11 +115,6 @@ class Tempering:
 
         Parameters
         ----------
-        model : pm.Model
-        idata : None
-        random_seed : int or numpy.random.Generator, optional
-            The result does not depend on ``cores``.
-        progressbar : bool
         draws : int, optional
             Rounds of each ladder; by default 200,000 / m, at least 1,000 and at most 8,000.
         tune : int, default 200
@@ -140,6 +130,7 @@ class Tempering:
             the level has mass under a flat prior, and to the model's own level.
         cores : int, optional
             Threads; by default one for each ladder as far as there are processors, four at most.
+            The result does not depend on their number.
 
         Returns
         -------
@@ -193,10 +184,10 @@ class Tempering:
             "swap_rates": swap_rates,
             "events": pilot.events + sum(run.events for run in runs),
             "capped": sum(run.capped for run in runs),
+            "warning": ladder_warning(
+                swap_rates, trips, ladders, "a larger swap_rate or more draws"
+            ),
         }
-        warning = ladder_warning(swap_rates, trips, ladders, "a larger swap_rate or more draws")
-        if warning:
-            diagnostics["warning"] = warning
         spent = {"n_evaluations": energies.size, "diagnostics": diagnostics}
         return problem.result(betas, energies, pilot.is_saturated, trips, spent)
 

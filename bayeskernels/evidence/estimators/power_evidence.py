@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.samplers import PowerTempering
 from bayeskernels.samplers.tempering.tempered_model import read_target
@@ -13,13 +14,10 @@ __all__ = ["PowerEvidence"]
 _RUN_OPTIONS = ("draws", "tune", "chains", "cores", "particles")
 
 
-class PowerEvidence:
+class PowerEvidence(EvidenceMethod):
     """Power tempering, see :class:`bayeskernels.samplers.PowerTempering`."""
 
     name = "power-tempering"
-    is_automatic = True
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why a model has no ladder of this kind."""
@@ -54,9 +52,8 @@ class PowerEvidence:
             "round_trips": int(found.round_trips.sum()),
             "swap_rates": np.asarray(found.swap_rates),
             "powers": np.asarray(found.powers),
+            "warning": found.warning,
         }
-        if found.warning:
-            diagnostics["warning"] = found.warning
         return Evidence(
             found.log_evidence,
             found.mcse,

@@ -14,6 +14,7 @@ import pymc as pm
 import pytensor
 from scipy.stats import t
 
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.model_checks import continuous_refusal
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.graphs.numpy_graphs import WITHOUT_COMPILER, numpy_function
@@ -30,13 +31,10 @@ LARGEST_SPREAD, SMALLEST_ACCEPTANCE = 0.5, 0.02
 SHRINKAGE, LARGEST_DRIFT_ERRORS, LARGEST_DRIFT = 4, 2.0, 0.2
 
 
-class SequentialMonteCarlo:
+class SequentialMonteCarlo(EvidenceMethod):
     """Sequential Monte Carlo, see :func:`pymc.sample_smc`."""
 
     name = "smc"
-    is_automatic = True
-    gives_way = False
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why PyMC's kernels do not fit."""
@@ -67,18 +65,12 @@ class SequentialMonteCarlo:
 
         Parameters
         ----------
-        model : pm.Model
-        idata : None
-            Not used.
         draws : int
             Particles of each population. As many smaller ones, with a quarter of them, show
             whether the estimate depends on that number.
         chains : int
             Populations, at least 2: their spread is the error.
-        cores : int
-        random_seed : numpy.random.Generator
-        progressbar : bool
-        **options
+        cores, **options
             Of ``pm.sample_smc``.
         """
         if chains < 2:
@@ -139,16 +131,10 @@ def _populations(model, draws, *, chains, **options):
 
 
 def smc_evidence(values, acceptance, stages, draws) -> Evidence:
-    """One result of the estimates of several populations.
+    """One result of the estimates of several populations, arrays of shape (n_chains,).
 
-    Parameters
-    ----------
-    values : array of shape (n_chains,)
-        Log evidences; those that are not finite are left out and reported.
-    acceptance : array of shape (n_chains,)
-        Accepted moves of the last stage.
-    stages : array of int, shape (n_chains,)
-    draws : int
+    Log evidences that are not finite are left out and reported; ``acceptance`` is that of the last
+    stage.
     """
     is_finite = np.isfinite(values)
     kept = values[is_finite]
@@ -180,9 +166,8 @@ def smc_evidence(values, acceptance, stages, draws) -> Evidence:
         "spread": spread,
         "stages": int(stages.max()),
         "acceptance": smallest,
+        "warning": " ".join(warnings),
     }
-    if warnings:
-        diagnostics["warning"] = " ".join(warnings)
     return Evidence(
         float(kept.mean()),
         spread_error(kept),
@@ -195,16 +180,8 @@ def smc_evidence(values, acceptance, stages, draws) -> Evidence:
 def with_drift(evidence, smaller):
     """Result that also says how much estimates change with the number of particles.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    smaller : array of shape (n_chains,)
-        Log evidences of populations with fewer particles.
-
-    Returns
-    -------
-    Evidence
-        Where the change is more than chance, it is part of the error.
+    ``smaller`` are log evidences of populations with fewer particles. Where the change is more than
+    chance, it is part of the error.
     """
     smaller = smaller[np.isfinite(smaller)]
     if len(smaller) < 2:

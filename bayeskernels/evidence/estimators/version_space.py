@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from bayeskernels.evidence.estimators.method import EvidenceMethod
 from bayeskernels.evidence.estimators.noise_tempering import direction_of
 from bayeskernels.evidence.result import Evidence
 from bayeskernels.geometry.orthant_probability import SMALLEST_PIVOT, orthant_of_features
@@ -20,13 +21,11 @@ __all__ = ["Orthant"]
 FEWEST_EFFECTIVE = 100
 
 
-class Orthant:
+class Orthant(EvidenceMethod):
     """Minimax exponential tilting of a version space."""
 
     name = "orthant"
-    is_automatic = True
     gives_way = True
-    uses_draws = False
 
     def refusal(self, model, idata):
         """Why a model is not for it."""
@@ -57,11 +56,6 @@ class Orthant:
 
         Parameters
         ----------
-        model : pm.Model
-        idata : None
-        random_seed : int or numpy.random.Generator, optional
-        progressbar : bool
-            There is none; this takes seconds.
         n_draws : int, default 65536
             For each direction, rounded down to a multiple of 16.
 

@@ -17,16 +17,8 @@ class HyperparameterDensity:
     """Log posterior of all free variables of a process, unnormalised, and its gradient.
 
     It has the attributes by which PyMC's Hamiltonian samplers call the function that a model
-    compiles, and takes that function's place.
-
-    Parameters
-    ----------
-    model : pm.Model
-        Made by :func:`bayeskernels.models.gp_regression`, with something random in it.
-
-    Attributes
-    ----------
-    evidence : EvidenceFunction
+    compiles, and takes that function's place. Its part that depends on the data is the attribute
+    ``evidence``, an :class:`EvidenceFunction` of the same model.
     """
 
     dtype = "float64"
@@ -69,13 +61,7 @@ class HyperparameterDensity:
         return x
 
     def prior_draws(self, size, seed):
-        """Unconstrained points from the prior, or None where one cannot draw from it (``pm.Flat``).
-
-        Parameters
-        ----------
-        size : int
-        seed : int
-        """
+        """Unconstrained points from the prior; None where one cannot draw from it (``pm.Flat``)."""
         graphs = [_unconstrained(v, self.model.rvs_to_transforms[v]) for v in self.model.free_RVs]
         try:
             parts = pm.draw(graphs, draws=size, random_seed=seed, mode=WITHOUT_COMPILER)

@@ -36,14 +36,7 @@ WIDTH = 64
 def parameters_of(kernel):
     """Graphs of variance and length scales of a Gaussian kernel, and its columns.
 
-    Parameters
-    ----------
-    kernel : Kernel
-
-    Returns
-    -------
-    tuple or None
-        None for all kernels but ``ExpQuad``, alone or times numbers and scalar variables.
+    None for all kernels but ``ExpQuad``, alone or times numbers and scalar variables.
     """
     covariance = getattr(kernel, "covariance", None)
     factors = covariance._factor_list if type(covariance) is pm.gp.cov.Prod else [covariance]

@@ -77,12 +77,7 @@ class EvidenceMaximum:
     coords: dict = field(repr=False, default_factory=dict)
 
     def to_datatree(self):
-        """The maximum as a posterior of one draw.
-
-        Returns
-        -------
-        xarray.DataTree
-        """
+        """The maximum as a posterior of one draw, a DataTree."""
         variables = {}
         for name, value in self.point.items():
             dims = self.dims.get(name) or [f"{name}_dim_{k}" for k in range(np.ndim(value))]

@@ -2,10 +2,9 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
-from bayeskernels.plots.style import INK, as_axes, legend_below
+from bayeskernels.plots.plane import explain_plane, plane_grid, scatter_classes, thin
+from bayeskernels.plots.style import INK, as_axes
 from bayeskernels.specification.base import specification_of
 
 __all__ = ["decision_boundaries"]
@@ -18,17 +17,12 @@ def decision_boundaries(
 
     Parameters
     ----------
-    model : pm.Model
-        A classifier with two inputs.
-    idata : DataTree
-        Its posterior draws.
+    model, idata, resolution, legend
+        As for :func:`bayeskernels.plots.vote_map`.
     n_boundaries : int, default 50
         How many draws to show, evenly spaced.
-    resolution : int
-        Grid points per side.
     alpha : float
         Opacity of one boundary.
-    legend : bool
 
     Examples
     --------
@@ -46,27 +40,14 @@ def decision_boundaries(
     ax = as_axes(ax, figsize=(4.6, 4.6))
     for values in outputs.T:
         if values.min() < 0 < values.max():
+            height = grid.image(values)
             ax.contour(
-                grid.x,
-                grid.y,
-                grid.image(values),
-                levels=[0.0],
-                colors=INK,
-                linewidths=0.9,
-                alpha=alpha,
+                grid.x, grid.y, height, levels=[0.0], colors=INK, linewidths=0.9, alpha=alpha
             )
     scatter_classes(ax, specification)
-    ax.set(
-        xlabel="$x_1$",
-        ylabel="$x_2$",
-        xlim=(grid.x[0], grid.x[-1]),
-        ylim=(grid.y[0], grid.y[-1]),
-    )
-    ax.grid(False)
+    ax.set(xlim=(grid.x[0], grid.x[-1]), ylim=(grid.y[0], grid.y[-1]))
     if legend:
         # Contours have no legend entry of their own.
-        ax.add_line(
-            Line2D([], [], color=INK, linewidth=0.9, label=f"{outputs.shape[1]} boundaries")
-        )
-        legend_below(ax)
+        ax.plot([], [], color=INK, linewidth=0.9, label=f"{outputs.shape[1]} boundaries")
+    explain_plane(ax, columns=3 if legend else 0)
     return ax

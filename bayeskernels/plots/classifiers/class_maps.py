@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
-from bayeskernels.plots.plane import plane_grid, scatter_classes, thin
-from bayeskernels.plots.style import INK, MANY_CLASS_COLORS, as_axes, legend_below
+from bayeskernels.plots.plane import explain_plane, plane_grid, scatter_classes, thin
+from bayeskernels.plots.style import INK, MANY_CLASS_COLORS, as_axes
 from bayeskernels.prediction.predict import predict
 from bayeskernels.specification.base import specification_of
 
@@ -18,20 +18,8 @@ STRENGTH = 0.6
 def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=None) -> Axes:
     """Which class is how probable over the plane: colours of the classes, mixed accordingly.
 
-    Lines divide the regions where one class is the most probable.
-
-    Parameters
-    ----------
-    model : pm.Model
-        A classifier with two inputs, of any number of classes.
-    idata : DataTree
-        Its posterior draws.
-    resolution : int
-        Grid points per side.
-    max_draws : int
-        Use at most so many draws, evenly spaced.
-    legend : bool
-        Whether to explain the markers.
+    Lines divide the regions where one class is the most probable. The classifier has two inputs
+    and any number of classes; all else is as for :func:`bayeskernels.plots.vote_map`.
 
     Examples
     --------
@@ -61,8 +49,5 @@ def class_map(model, idata, *, resolution=120, max_draws=1000, legend=True, ax=N
         if lead.min() < 0 < lead.max():
             ax.contour(grid.x, grid.y, lead, levels=[0.0], colors=INK, linewidths=0.8)
     scatter_classes(ax, specification, size=30)
-    ax.set(xlabel="$x_1$", ylabel="$x_2$")
-    ax.grid(False)
-    if legend:
-        legend_below(ax, columns=min(n_classes, 3))
+    explain_plane(ax, columns=min(n_classes, 3) if legend else 0)
     return ax

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayeskernels.plots.plane import plane_grid, scatter_classes
-from bayeskernels.plots.style import INK, VOTES, as_axes, legend_below
+from bayeskernels.plots.plane import explain_plane, plane_grid, scatter_classes
+from bayeskernels.plots.style import INK, VOTES, as_axes
 from bayeskernels.specification.base import specification_of
 
 __all__ = ["decision_function"]
@@ -26,10 +26,8 @@ def decision_function(
         plots that are to be compared.
     n_lines : int
         Lines of equal height between zero and the limit, on each side.
-    resolution : int
-        Grid points per side.
-    colorbar, legend : bool
-        Whether to explain colours and markers.
+    resolution, colorbar, legend
+        As for :func:`bayeskernels.plots.vote_map`.
 
     Examples
     --------
@@ -76,11 +74,6 @@ def decision_function(
             linewidths=np.where(np.isclose(shown, 0.0, atol=1e-9 * limit), 1.8, 0.5),
         )
     scatter_classes(ax, specification, size=30)
-    ax.set(xlabel="$x_1$", ylabel="$x_2$")
-    ax.grid(False)
-    if colorbar:
-        bar = ax.figure.colorbar(field, ax=ax, pad=0.02, shrink=0.9)
-        bar.set_label("output f(x)")
-    if legend:
-        legend_below(ax)
+    field = field if colorbar else None
+    explain_plane(ax, field=field, meaning="output f(x)", columns=3 if legend else 0)
     return ax

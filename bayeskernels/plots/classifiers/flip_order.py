@@ -40,29 +40,14 @@ def flip_ranking(probability, *, planted=None, threshold=0.5, max_points=None, a
     ax = as_axes(ax, figsize=(6.4, 3.6))
     is_planted = np.zeros(len(order), bool) if planted is None else planted[order]
     name = "labels" if planted is None else "labels left as they were"
-    ax.vlines(rank[~is_planted], 0, values[order][~is_planted], color=QUIET, linewidth=1.5)
-    ax.plot(
-        rank[~is_planted],
-        values[order][~is_planted],
-        linestyle="none",
-        marker="o",
-        markersize=3.5,
-        color=QUIET,
-        label=name,
-    )
+    x, height = rank[~is_planted], values[order][~is_planted]
+    ax.vlines(x, 0, height, color=QUIET, linewidth=1.5)
+    ax.plot(x, height, "o", markersize=3.5, color=QUIET, label=name)
     if planted is not None:
-        ax.vlines(rank[is_planted], 0, values[order][is_planted], color=PLANTED, linewidth=2)
-        ax.plot(
-            rank[is_planted],
-            values[order][is_planted],
-            linestyle="none",
-            marker="D",
-            markersize=5.5,
-            color=PLANTED,
-            markeredgecolor=INK,
-            markeredgewidth=0.6,
-            label="planted flips",
-        )
+        x, height = rank[is_planted], values[order][is_planted]
+        ax.vlines(x, 0, height, color=PLANTED, linewidth=2)
+        edge = {"markeredgecolor": INK, "markeredgewidth": 0.6}
+        ax.plot(x, height, "D", markersize=5.5, color=PLANTED, **edge, label="planted flips")
         if 0 < planted.sum() < len(planted):
             # Rounded down: only a ranking without a mistake has 1.000.
             area = np.floor(1000 * roc_auc_score(planted, values) + 1e-9) / 1000

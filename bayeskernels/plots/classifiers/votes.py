@@ -2,8 +2,8 @@
 
 from matplotlib.axes import Axes
 
-from bayeskernels.plots.plane import plane_grid, planted_mask, scatter_classes, thin
-from bayeskernels.plots.style import INK, VOTES, as_axes, as_text, legend_below
+from bayeskernels.plots.plane import explain_plane, plane_grid, planted_mask, scatter_classes, thin
+from bayeskernels.plots.style import INK, VOTES, as_axes, as_text
 from bayeskernels.prediction.flips import flip_probability
 from bayeskernels.prediction.predict import predict
 from bayeskernels.specification.base import specification_of
@@ -71,28 +71,14 @@ def vote_map(
         ax.scatter(
             X[:, 0], X[:, 1], s=34, c=INK, marker="x", linewidths=1.6, label="flipped", zorder=4
         )
-    ax.set(xlabel="$x_1$", ylabel="$x_2$")
-    ax.grid(False)
-    if colorbar:
-        bar = ax.figure.colorbar(field, ax=ax, pad=0.02, shrink=0.9)
-        bar.set_label(f"share of votes for class {as_text(specification.class_names[1])}")
-    if legend:
-        legend_below(ax, columns=2)
+    meaning = f"share of votes for class {as_text(specification.class_names[1])}"
+    field = field if colorbar else None
+    explain_plane(ax, field=field, meaning=meaning, columns=2 if legend else 0)
     return ax
 
 
 def _ring(ax, X, label):
     """Black on white, so that it shows on every colour."""
-    ax.scatter(
-        X[:, 0], X[:, 1], s=150, facecolors="none", edgecolors="white", linewidths=3.6, zorder=4
-    )
-    ax.scatter(
-        X[:, 0],
-        X[:, 1],
-        s=150,
-        facecolors="none",
-        edgecolors=INK,
-        linewidths=1.6,
-        label=label,
-        zorder=5,
-    )
+    ring = {"s": 150, "facecolors": "none"}
+    ax.scatter(*X.T, **ring, edgecolors="white", linewidths=3.6, zorder=4)
+    ax.scatter(*X.T, **ring, edgecolors=INK, linewidths=1.6, label=label, zorder=5)

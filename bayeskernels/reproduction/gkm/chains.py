@@ -171,29 +171,15 @@ def _run(sampler, n, points, cross, draws, tune, rng, sweeps=1):
 
 
 def error_rate(p, partition):
-    """Share of the test points on the wrong side.
-
-    Parameters
-    ----------
-    p : array of shape (m,)
-        Probabilities of the positive class.
-    partition : Partition
-    """
+    """Share of the test points on the wrong side, from probabilities of the positive class."""
     return float(np.mean((p > 0.5) != (partition.y_test > 0)))
 
 
 def convergence(chains):
-    """R-hat and effective draws of a quantity, all chains taken together.
+    """R-hat and effective draws of a quantity, all chains (n_draws,) taken together.
 
-    Parameters
-    ----------
-    chains : list of array of shape (n_draws,)
-
-    Returns
-    -------
-    dict
-        ``rhat``, rank-normalised and split, and ``ess``; None where they are not defined. Of one
-        chain R-hat is that of its halves.
+    A dict with ``rhat``, rank-normalised and split, and ``ess``; None where they are not defined.
+    Of one chain R-hat is that of its halves.
     """
     values = np.array(chains, dtype=float)
     if values.shape[1] < 8 or np.ptp(values) == 0.0:

@@ -31,14 +31,7 @@ CACHE = 1000
 
 
 def run_bayesian_svm(method, partition, *, draws, tune, seeds):
-    """Bayesian SVM by NUTS: BSVM or CSVM.
-
-    Parameters
-    ----------
-    method : {"bsvm", "csvm"}
-    partition : Partition
-    draws, tune : int
-    seeds : dict
+    """Bayesian SVM by NUTS: ``method`` is "bsvm" or "csvm".
 
     Returns
     -------

@@ -100,10 +100,6 @@ def run_gp(partition):
 
     The paper's has expectation propagation in the place of Laplace's method, and a probit link.
 
-    Parameters
-    ----------
-    partition : Partition
-
     Returns
     -------
     dict

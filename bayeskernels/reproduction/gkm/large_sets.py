@@ -1,12 +1,7 @@
 """GKM Tables 10 to 12: sparse Bayesian kernel classifiers on 2,000 to 20,000 training points."""
 
 from bayeskernels.reproduction.gkm.runs import TableRun, register_table
-from bayeskernels.reproduction.gkm.views import (
-    show_burn_in,
-    show_checks,
-    show_errors,
-    show_times,
-)
+from bayeskernels.reproduction.gkm.views import show_burn_in, show_checks, show_errors, show_times
 
 __all__ = ["TABLES"]
 

@@ -120,19 +120,9 @@ class Partition:
 
 
 def read_rows(name, data_dir=None):
-    """All rows of a case, training and test part of the source together.
+    """All rows of a case, a key of :data:`CASES`, training and test part of the source together.
 
-    Parameters
-    ----------
-    name : str
-        Key of :data:`CASES`.
-    data_dir : path, optional
-        See :func:`bayeskernels.data.load`.
-
-    Returns
-    -------
-    tuple of array
-        Inputs of shape (n, p), as the file has them, and labels -1 and +1.
+    Inputs of shape (n, p), as the file has them, and labels -1 and +1.
     """
     case = CASES[name]
     X, y, source = _read_file(case.file, case.classes, data_dir)
@@ -164,20 +154,7 @@ def _read_file(file, classes, data_dir):
 def seeds_of(name, number, seed, n_methods):
     """Seeds of one partition of a case, and of the methods that are run on it.
 
-    Neither depends on what else is run.
-
-    Parameters
-    ----------
-    name : str
-        Key of :data:`CASES`.
-    number : int
-    seed : int
-    n_methods : int
-
-    Returns
-    -------
-    tuple
-        A ``numpy.random.SeedSequence``, and a list of ``n_methods`` others.
+    Neither depends on what else is run: a ``numpy.random.SeedSequence``, and a list of others.
     """
     order = list(SETS).index(CASES[name].part_of or name)
     first, *others = np.random.SeedSequence([seed, order, number]).spawn(1 + n_methods)
@@ -185,15 +162,7 @@ def seeds_of(name, number, seed, n_methods):
 
 
 def draw_partition(name, rng, data_dir=None) -> Partition:
-    """Draw one random partition of a case.
-
-    Parameters
-    ----------
-    name : str
-        Key of :data:`CASES`.
-    rng : numpy.random.Generator
-    data_dir : path, optional
-    """
+    """Draw one random partition of a case, a key of :data:`CASES`."""
     case = CASES[name]
     X, y = read_rows(name, data_dir)
     rows = rng.permutation(len(y))

@@ -13,13 +13,7 @@ from bayeskernels.reproduction.gkm.methods import JOB_OF, run_unit
 from bayeskernels.reproduction.gkm.paper import PAPER, PAPER_PARTITIONS
 from bayeskernels.reproduction.gkm.partitions import read_rows
 from bayeskernels.reproduction.gkm.summary import summarise
-from bayeskernels.reproduction.options import (
-    add_counts,
-    add_data_dir,
-    add_names,
-    refuse_below,
-    some_of,
-)
+from bayeskernels.reproduction.options import add_options, refuse_below, some_of
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 
@@ -70,13 +64,7 @@ class TableRun:
 
 
 def register_table(table, title, description):
-    """Let the command line offer a table.
-
-    Parameters
-    ----------
-    table : TableRun
-    title, description : str
-    """
+    """Let the command line offer a table (a TableRun)."""
 
     def run(options, console):
         return reproduce(table, options, console)
@@ -87,26 +75,15 @@ def register_table(table, title, description):
 
 
 def add_arguments(table, parser):
-    """Give a command the options of a table.
-
-    Parameters
-    ----------
-    table : TableRun
-    parser : argparse.ArgumentParser
-    """
+    """Give a command the options of a table."""
     default = [method for method in table.methods if method not in table.left_out]
     left_out = f"; {' and '.join(table.left_out)} take long" if table.left_out else ""
-    add_counts(
-        parser,
-        partitions=(10, f"random partitions of a set; the paper has {PAPER_PARTITIONS}"),
-        **{name: (getattr(table, name), text) for name, text in CHAIN_OPTIONS.items()},
-    )
+    counts = {"partitions": (10, f"random partitions of a set; the paper has {PAPER_PARTITIONS}")}
+    counts |= {name: (getattr(table, name), text) for name, text in CHAIN_OPTIONS.items()}
     methods = f"some of {', '.join(table.methods)} (default: {', '.join(default)}{left_out})"
-    add_names(
-        parser,
-        sets=(table.cases, f"rows of the table (default: all of {', '.join(table.cases)})"),
-        methods=(default, methods),
-    )
+    sets = f"rows of the table (default: all of {', '.join(table.cases)})"
+    names = {"sets": (table.cases, sets), "methods": (default, methods)}
+    add_options(parser, counts=counts, names=names)
     shared = ", ".join(table.shares_with)
     parser.add_argument(
         "--stored",
@@ -114,23 +91,13 @@ def add_arguments(table, parser):
         help="run nothing: show what the file of --out holds"
         + (f" (one file serves {table.name}, {shared})" if shared else ""),
     )
-    add_data_dir(parser)
 
 
 def reproduce(table, options, console):
     """Run a table's repetitions, as far as they are not stored, and print its views.
 
-    Parameters
-    ----------
-    table : TableRun
-    options : argparse.Namespace
-        With the options of :func:`add_arguments` and those that all reproductions have.
-    console : rich.console.Console
-
-    Returns
-    -------
-    dict
-        See :func:`bayeskernels.reproduction.gkm.summary.summarise`.
+    ``options`` has the options of :func:`add_arguments` and those that all reproductions have. The
+    result is that of :func:`bayeskernels.reproduction.gkm.summary.summarise`.
     """
     cases = some_of(options.sets, table.cases, "data set")
     methods = some_of(options.methods, table.methods, "method")
