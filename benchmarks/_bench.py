@@ -1,6 +1,8 @@
 """What all benchmarks share: parts that run one after the other, progress, figures."""
 
 import argparse
+import json
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
@@ -14,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from bayeskernels.samplers import simulate_refractive_billiard
 
-__all__ = ["Bench", "bare_billiard", "run_parts"]
+__all__ = ["Bench", "bare_billiard", "parts_of", "run_parts"]
 
 
 @dataclass
@@ -64,6 +66,15 @@ class Bench:
             advance=lambda name: self.say(f"{part}: {problem}: {name}"),
         )
 
+    def own_process(self, problem, *command):
+        """What a program prints as JSON, in a process of its own; None and a note if it fails."""
+        command = [sys.executable, *map(str, command)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            self.notes.append(f"{problem} failed: {done.stderr.strip()[-500:]}")
+            return None
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
     def add(self, part, problem, quantity, value, target=None, **kwargs):
         """Record a figure and show it at once."""
         figure = Figure(part, str(problem), quantity, float(value), target, **kwargs)
@@ -91,6 +102,11 @@ def bare_billiard(problem, *, seconds, sweeps=1, name="RefractiveBilliard", gram
         return Stretch(outputs, path.errors, took, n_draws * sweeps, int(path.events.sum()))
 
     return Contender(name, run, seconds)
+
+
+def parts_of(*functions):
+    """Parts of a benchmark by name: ``measure_label_noise`` is called "label-noise"."""
+    return {f.__name__.removeprefix("measure_").replace("_", "-"): f for f in functions}
 
 
 def run_parts(title, description, parts_by_name):

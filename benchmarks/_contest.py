@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from arviz_stats.base import array_stats
 
-__all__ = ["TRUSTED_ESS", "Contender", "Score", "Stretch", "bulk_ess", "contest"]
+__all__ = ["QUIET", "TRUSTED_ESS", "Contender", "Score", "Stretch", "bulk_ess", "contest"]
+
+#: For ``pm.sample``: one core, one seed, and nothing beside the draws.
+QUIET = {"cores": 1, "random_seed": 1, "progressbar": False, "compute_convergence_checks": False}
 
 #: CPU seconds rather than wall-clock: colleagues on the same machine disturb them less.
 clock = time.process_time

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pymc as pm
-from _contest import bulk_ess, clock
+from _contest import QUIET, bulk_ess, clock
 
 import bayeskernels as bk
 
@@ -12,28 +12,11 @@ CHAINS = 2
 
 
 def ours(model, draws):
-    return bk.gp.sample_hyperparameters(
-        model,
-        draws=draws,
-        chains=CHAINS,
-        cores=1,
-        random_seed=1,
-        quiet=True,
-        compute_convergence_checks=False,
-    )
+    return bk.gp.sample_hyperparameters(model, draws=draws, chains=CHAINS, quiet=True, **QUIET)
 
 
 def pymcs(model, draws):
-    return pm.sample(
-        draws,
-        chains=CHAINS,
-        cores=1,
-        model=model,
-        nuts_sampler="pymc",
-        random_seed=1,
-        quiet=True,
-        compute_convergence_checks=False,
-    )
+    return pm.sample(draws, chains=CHAINS, model=model, nuts_sampler="pymc", quiet=True, **QUIET)
 
 
 def nutpies(model, draws):

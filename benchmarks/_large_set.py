@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pymc as pm
-from _contest import bulk_ess
+from _contest import QUIET, bulk_ess
 from _problems import make_problem
 from arviz_stats.base import array_stats
 
@@ -44,17 +44,7 @@ def main():
             ticks.append(time.process_time())
 
     with model:
-        idata = pm.sample(
-            draws,
-            tune=TUNE,
-            chains=CHAINS,
-            cores=1,
-            random_seed=1,
-            callback=tick,
-            progressbar=False,
-            quiet=True,
-            compute_convergence_checks=False,
-        )
+        idata = pm.sample(draws, tune=TUNE, chains=CHAINS, callback=tick, quiet=True, **QUIET)
     whole = time.perf_counter() - began
     peak = peak_gib()  # before the problem is factored once more for its test points
     w = idata.posterior["w"].values

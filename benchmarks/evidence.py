@@ -4,11 +4,12 @@ Run ``python benchmarks/evidence.py --help``; how to read the result is in READM
 """
 
 import logging
+from functools import partial
 
 import numpy as np
 import pymc as pm
-from _bench import run_parts
-from _contest import clock
+from _bench import parts_of, run_parts
+from _contest import QUIET, clock
 from _problems import MissingData, make_problem
 from scipy.special import log_expit, ndtri
 from scipy.stats import multivariate_normal
@@ -71,17 +72,14 @@ def measure_label_noise(bench):
         long_run, seconds = _estimate(model, "tempering", 99, draws=draws, tune=500)
         other, other_error = label_by_label(problem, bench.rng, draws=800 if bench.quick else 4000)
         reference = long_run.log_evidence
-        bench.add(
-            "label-noise",
-            problem,
+        add = partial(bench.add, "label-noise", problem)
+        add(
             "reference: longest run of tempering",
             reference,
             note=f"+- {long_run.mcse:.3f}, {seconds:.0f} CPU s, "
             f"{long_run.diagnostics['round_trips']} round trips",
         )
-        bench.add(
-            "label-noise",
-            problem,
+        add(
             "difference of label-by-label, in standard errors",
             abs(other - reference) / np.hypot(other_error, long_run.mcse),
             3.0,
@@ -93,31 +91,20 @@ def measure_label_noise(bench):
         ours = float(np.mean([seconds for _, seconds in runs]))
         with model:
             began = clock()
-            smc = pm.sample_smc(
-                2000,
-                chains=1,
-                cores=1,
-                random_seed=1,
-                progressbar=False,
-                compute_convergence_checks=False,
-            )
+            smc = pm.sample_smc(2000, chains=1, **QUIET)
             theirs = clock() - began
         # One number after every stage, in lists of lists; all but the last are NaN.
         stages = np.hstack(smc.sample_stats["log_marginal_likelihood"].values.ravel())
         finite = stages.astype(float)[np.isfinite(stages.astype(float))]
         smc_error = float(finite[-1]) - reference if len(finite) else np.nan
-        bench.add(
-            "label-noise",
-            problem,
+        add(
             "root mean squared error of tempering, nats",
             np.sqrt(np.mean(errors**2)),
             0.15,
             at_most=True,
             note=f"{len(errors)} runs of {ours:.1f} CPU s; claimed {runs[0][0].mcse:.3f}",
         )
-        bench.add(
-            "label-noise",
-            problem,
+        add(
             "its time over that of pm.sample_smc with 2,000 draws",
             ours / theirs,
             1.0 if m == 100 else None,
@@ -132,6 +119,7 @@ def measure_orthant(bench):
         problem = make_problem("separable", m, 0.0)
         signed = problem.feature_map.factor.features * problem.y[:, None]
         bench.say(f"orthant: {problem}")
+        add = partial(bench.add, "orthant", problem)
         exact = orthant_of_features(signed, n_draws=2**17 if bench.quick else 2**20, rng=bench.rng)
         began = clock()
         tilted = [orthant_of_features(signed, rng=bench.rng) for _ in range(5)]
@@ -153,26 +141,20 @@ def measure_orthant(bench):
             float(np.sqrt(np.mean((np.array(values) - exact.value) ** 2)))
             for values in ([one.value for one in tilted], genz)
         )
-        bench.add(
-            "orthant",
-            problem,
+        add(
             "reference: tilting with many draws",
             exact.value,
             note=f"+- {exact.mcse:.4f}; tempering {tempered.log_evidence:.2f} "
             f"+- {tempered.mcse:.2f}",
         )
-        bench.add(
-            "orthant",
-            problem,
+        add(
             "error over that of SciPy's cdf",
             our_error / their_error,
             1.0 if m == 100 else None,
             at_most=True,
             note=f"{our_error:.4f} and {their_error:.4f} nats",
         )
-        bench.add(
-            "orthant",
-            problem,
+        add(
             "time over that of SciPy's cdf",
             ours / theirs,
             1.0 if m == 100 else None,
@@ -206,6 +188,7 @@ def measure_nested(bench):
         model = bk.models.logistic_regression(X, y, alpha=1.0)
         problem = f"logistic regression, {n_weights} weights"
         bench.say(f"nested: {problem}")
+        add = partial(bench.add, "nested", problem)
         signs = np.where(y == 1, 1.0, -1.0)[:, None] * X
         if n_weights == 3:
             reference, how = bk.quadrature(model).log_evidence, "quadrature"
@@ -231,17 +214,13 @@ def measure_nested(bench):
             for values in (our_values, np.array([value for value, _ in theirs]))
         )
         our_time, their_time = np.mean([s for _, s in ours]), np.mean([s for _, s in theirs])
-        bench.add("nested", problem, "reference", reference, note=how)
-        bench.add(
-            "nested",
-            problem,
+        add("reference", reference, note=how)
+        add(
             "error of bridge over that of dynesty",
             our_error / their_error,
             note=f"{our_error:.4f} and {their_error:.4f} nats",
         )
-        bench.add(
-            "nested",
-            problem,
+        add(
             "time of bridge, with its draws, over that of dynesty",
             our_time / their_time,
             note=f"{our_time:.1f} and {their_time:.1f} CPU s",
@@ -285,12 +264,7 @@ def measure_planted(bench):
         )
 
 
-PARTS = {
-    "label-noise": measure_label_noise,
-    "orthant": measure_orthant,
-    "nested": measure_nested,
-    "planted": measure_planted,
-}
+PARTS = parts_of(measure_label_noise, measure_orthant, measure_nested, measure_planted)
 
 if __name__ == "__main__":
     run_parts("Evidence", __doc__, PARTS)

@@ -4,10 +4,10 @@ Run ``python benchmarks/gp_regression.py --help``; how to read the result is in 
 """
 
 import json
-import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -152,12 +152,15 @@ def measure_sparse(bench):
     n, m = (5_000, 200) if bench.quick else (50_000, 500)
     problem = f"n = {n:,}, {m} inducing points"
     bench.say(f"sparse: {problem}")
-    result = _child(bench, problem, "fit", n, m)
+
+    def child_of(what, n, m):
+        return bench.own_process(f"{problem}, {what},", __file__, "--child", what, n, m)
+
+    add = partial(bench.add, "sparse", problem)
+    result = child_of("fit", n, m)
     if result is None:
         return
-    bench.add(
-        "sparse",
-        problem,
+    add(
         "seconds to fit and predict, wall clock",
         result["seconds"],
         SECONDS,
@@ -166,16 +169,12 @@ def measure_sparse(bench):
         f"converged: {result['converged']}; noise {result['noise']:.4f} (true 0.2)",
         details=result,
     )
-    bench.add("sparse", problem, "peak memory, GiB", result["peak_gib"], GIB, at_most=True)
-    bench.add(
-        "sparse", problem, "RMSE against the true function", result["rmse"], 0.05, at_most=True
-    )
+    add("peak memory, GiB", result["peak_gib"], GIB, at_most=True)
+    add("RMSE against the true function", result["rmse"], 0.05, at_most=True)
     bench.say("sparse: HSGP")
-    peer = _child(bench, problem, "hsgp", n, 14 if bench.quick else 22)
+    peer = child_of("hsgp", n, 14 if bench.quick else 22)
     if peer is not None:
-        bench.add(
-            "sparse",
-            problem,
+        add(
             "CPU seconds of HSGP over ours, fit and predict",
             peer["cpu_seconds"] / result["cpu_seconds"],
             note=f"{peer['cpu_seconds']:.1f} s and {peer['peak_gib']:.1f} GiB against "
@@ -185,27 +184,16 @@ def measure_sparse(bench):
             details=peer,
         )
     bench.say("sparse: one evaluation of PyMC's graph")
-    pymcs = _child(bench, problem, "graph", n, m)
+    pymcs = child_of("graph", n, m)
     if pymcs is None:
         return
-    bench.add(
-        "sparse",
-        problem,
+    add(
         "CPU seconds of PyMC's graph over ours, one evaluation with gradient",
         pymcs["cpu_seconds"] / result["cpu_per_evaluation"],
         note=f"{pymcs['cpu_seconds']:.1f} s and {pymcs['peak_gib']:.1f} GiB against "
         f"{result['cpu_per_evaluation']:.1f} s and {result['peak_gib']:.1f} GiB",
         details=pymcs,
     )
-
-
-def _child(bench, problem, what, n, m):
-    command = [sys.executable, __file__, "--child", what, str(n), str(m)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        bench.notes.append(f"{problem}, {what}, failed: {done.stderr.strip()[-300:]}")
-        return None
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def child(what, n, m, evaluations=60):

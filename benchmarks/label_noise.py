@@ -3,14 +3,11 @@
 Run ``python benchmarks/label_noise.py --help``; how to read the result is in README.md here.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pymc as pm
-from _bench import bare_billiard, run_parts
+from _bench import bare_billiard, parts_of, run_parts
 from _contest import Contender, Stretch, clock
 from _peers import metropolis, paper_kernel_gibbs
 
@@ -280,15 +277,9 @@ def measure_large(bench):
             bench.say(f"large: {problem}")
             child = Path(__file__).with_name("_large_set.py")
             draws = 400 if bench.quick else 1000 if m == 1000 else 500
-            done = subprocess.run(
-                [sys.executable, str(child), name, str(m), str(draws)],
-                capture_output=True,
-                text=True,
-            )
-            if done.returncode:
-                bench.notes.append(f"large: {problem} failed: {done.stderr.strip()[-500:]}")
+            result = bench.own_process(f"large: {problem}", child, name, m, draws)
+            if result is None:
                 continue
-            result = json.loads(done.stdout.strip().splitlines()[-1])
             bench.add(
                 "large",
                 problem,
@@ -321,15 +312,10 @@ def measure_large(bench):
             )
 
 
-PARTS = {
-    "gibbs": measure_gibbs,
-    "pymc": measure_pymc,
-    "metropolis": measure_metropolis,
-    "transcription": measure_transcription,
-    "events": measure_events,
-    "large": measure_large,
-}
-
+PARTS = parts_of(
+    *(measure_gibbs, measure_pymc, measure_metropolis, measure_transcription),
+    *(measure_events, measure_large),
+)
 
 if __name__ == "__main__":
     run_parts("Label-noise samplers", __doc__, PARTS)

@@ -4,7 +4,6 @@ Run ``python benchmarks/perceptrons.py --help``; how to read the result is in RE
 """
 
 import json
-import subprocess
 import sys
 import time
 
@@ -25,13 +24,9 @@ def measure_mnist(bench):
     for process_gib, limit, seconds in LIMITS[1:] if bench.quick else LIMITS:
         problem = f"mnist, {process_gib:g} GiB"
         bench.say(problem)
-        done = subprocess.run(
-            [sys.executable, __file__, "--child", limit], capture_output=True, text=True
-        )
-        if done.returncode:
-            bench.notes.append(f"{problem} failed: {done.stderr.strip()[-300:]}")
+        result = bench.own_process(problem, __file__, "--child", limit)
+        if result is None:
             continue
-        result = json.loads(done.stdout.strip().splitlines()[-1])
         bench.add(
             "mnist",
             problem,

@@ -128,7 +128,6 @@ def gp_regression(
     is_default = kernel is None
     if is_default:
         X, columns = as_inputs(X)
-        kernel = None
     else:
         if ard:
             raise ValueError(

@@ -12,10 +12,13 @@ import xarray as xr
 from pymc.util import get_random_generator
 from scipy.special import gammaln
 
-from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.samplers.approximations.moment_matching import propagate_expectations
 from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
-from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
+from bayeskernels.samplers.directions.label_noise_target import (
+    LabelNoiseTarget,
+    named_dims,
+    only_direction,
+)
 
 __all__ = ["ExpectationPropagation", "GaussianDirections"]
 
@@ -55,19 +58,9 @@ class ExpectationPropagation:
     """
 
     def __init__(self, model, *, form="auto", tolerance=1e-8, max_sweeps=300, damping=1.0):
-        free = model.free_RVs
-        if len(free) != 1 or not isinstance(free[0].owner.op, UniformSphereRV):
-            raise TypeError(
-                "Expectation propagation needs a model whose only unknown is a direction, this one "
-                f"has {[rv.name for rv in free]}. Fix the others, or use pm.sample."
-            )
-        self.model = model
-        self.options = {
-            "form": form,
-            "tolerance": tolerance,
-            "max_sweeps": max_sweeps,
-            "damping": damping,
-        }
+        self.model, self.w = model, only_direction(model, "Expectation propagation")
+        self.options = {"form": form, "tolerance": tolerance}
+        self.options |= {"max_sweeps": max_sweeps, "damping": damping}
 
     def fit(self):
         """Run to convergence.
@@ -76,7 +69,7 @@ class ExpectationPropagation:
         -------
         GaussianDirections
         """
-        [w] = self.model.free_RVs
+        w = self.w
         target = LabelNoiseTarget(self.model.rvs_to_values[w], self.model)
         all_walls = target.walls({})
         constants = target.best_log_likelihoods({})
@@ -91,10 +84,7 @@ class ExpectationPropagation:
             for part, walls in zip(parts, all_walls, strict=True)
         ]
         means = [part.mean for part in parts]
-        dims = self.model.named_vars_to_dims.get(w.name)
-        if dims is None:
-            dims = tuple(f"{w.name}_dim_{k}" for k in range(w.ndim))
-        coords = {dim: self.model.coords.get(dim) for dim in dims}
+        dims, coords = named_dims(self.model, w)
         return GaussianDirections(
             name=w.name,
             mean=means[0] if w.ndim == 1 else np.stack(means),
@@ -103,9 +93,7 @@ class ExpectationPropagation:
             n_sweeps=max(part.n_sweeps for part in parts),
             converged=all(part.converged for part in parts),
             dims=tuple(dims),
-            coords={
-                dim: np.asarray(values) for dim, values in coords.items() if values is not None
-            },
+            coords=coords,
         )
 
 

@@ -164,17 +164,8 @@ class _Learner:
         self.answer = None
 
     def advance(self, cache, uses, max_passes):
-        self.answer = _advance(
-            self.order,
-            self.signs,
-            self.outputs,
-            self.alpha,
-            self.state,
-            cache.slot_of,
-            cache.rows,
-            uses,
-            max_passes,
-        )
+        own = self.order, self.signs, self.outputs, self.alpha, self.state
+        self.answer = _advance(*own, cache.slot_of, cache.rows, uses, max_passes)
 
     def look_ahead(self, cache, n):
         found = np.empty(n, dtype=np.int64)
@@ -214,12 +205,8 @@ def learn_perceptrons(
         Labels -1 and +1, a row by class; one row for two classes.
     orders : array of int, shape (L, m)
         Permutations of the points, each in its row.
-    memory_limit : int
-        In bytes, for inputs, permutations, perceptrons at work, a batch of rows, and the cache.
-    jobs : int
-        Threads. They share inputs and cache, and the result is the same for any number of them.
-    max_passes : int
-        Passes through the data after which a perceptron that still errs gives up.
+    memory_limit, jobs, max_passes : int
+        As for :meth:`bayeskernels.samplers.PermutationPerceptron.sample`; the limit in bytes.
     class_names : sequence, optional
         What to call the classes in an error.
     progressbar : bool

@@ -267,16 +267,9 @@ def propagate_expectations(
     Parameters
     ----------
     walls : Walls
-    form : {"auto", "dual", "feature"}
-        Whether to work with the outputs at the walls or with the coordinates of z, by default with
-        the fewer. The result is the same.
-    tolerance : float
-        Largest change of a marginal, in standard deviations, at which to stop.
-    max_sweeps : int
-        When to give up; the result then says so.
-    damping : float in (0, 1]
-        Share of each change that is made. Label noise can make EP oscillate; it is halved by itself
-        when the changes do not shrink.
+    form, tolerance, max_sweeps, damping
+        As for :class:`bayeskernels.samplers.ExpectationPropagation`. Label noise can make the
+        changes oscillate, which is what damping is for.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already, for the dual form.
 
@@ -286,9 +279,8 @@ def propagate_expectations(
 
     Examples
     --------
-    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
-    >>> walls = geometry.with_costs(np.full(2, np.inf))
-    >>> posterior = propagate_expectations(walls)  # a quarter of the circle
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), [True, True])
+    >>> posterior = propagate_expectations(geometry.with_costs([np.inf] * 2))  # a quarter circle
     >>> bool(np.isclose(posterior.log_mass, np.log(0.25)))
     True
     """

@@ -76,7 +76,9 @@ class PermutationPerceptron:
     codes : array of int, shape (m,)
         Labels as numbers of classes.
     class_names : array of shape (K,)
+        Labels in sorted order; of two, the second is the positive class.
     kernel : Kernel
+        Without softness.
     softness : float
 
     References
@@ -109,8 +111,8 @@ class PermutationPerceptron:
         if softness == 0 and not isinstance(kernel, GramKernel):
             _refuse_conflicts(X, classes.codes)
         self._rows = KernelRows(kernel, X, softness=softness, dtype=dtype)
-        self._codes, self._class_names = classes.codes, classes.names
-        self._X, self._kernel, self._softness = self._rows.X, kernel, float(softness)
+        self.codes, self.class_names = classes.codes, classes.names
+        self.X, self.kernel, self.softness = self._rows.X, kernel, float(softness)
         self._is_positive = classes.is_positive
         self._model = None
 
@@ -156,37 +158,12 @@ class PermutationPerceptron:
         self = cls.__new__(cls)
         # Softness and a low rank are in the model's coordinates already.
         self._rows = KernelRows(CallableKernel(_inner_products), features)
-        self._codes, self._class_names = specification.codes, specification.class_names
-        self._X, self._kernel = specification.X, specification.kernel
-        self._softness = specification.softness
+        self.codes, self.class_names = specification.codes, specification.class_names
+        self.X, self.kernel = specification.X, specification.kernel
+        self.softness = specification.softness
         self._is_positive = specification.is_positive
         self._model = model
         return self
-
-    @property
-    def X(self):
-        """Training inputs, or the Gram matrix where the kernel is precomputed."""
-        return self._X
-
-    @property
-    def codes(self):
-        """Labels as numbers of classes, shape (m,)."""
-        return self._codes
-
-    @property
-    def class_names(self):
-        """Labels in sorted order; of two, the second is the positive class."""
-        return self._class_names
-
-    @property
-    def kernel(self):
-        """The kernel, without softness."""
-        return self._kernel
-
-    @property
-    def softness(self):
-        """The lambda of soft boundaries."""
-        return self._softness
 
     @property
     def bayeskernels_specification(self):
@@ -195,13 +172,13 @@ class PermutationPerceptron:
             return specification_of(self._model)
         return DirectionSpecification(
             kind="permutation_perceptron",
-            class_names=self._class_names,
-            model={"X": self._X, "y_data": self._codes},
-            training=self._X,
-            kernel=self._kernel,
+            class_names=self.class_names,
+            model={"X": self.X, "y_data": self.codes},
+            training=self.X,
+            kernel=self.kernel,
             feature_map=None,
             flip_rate=0.0,
-            softness=self._softness,
+            softness=self.softness,
         )
 
     def sample(
@@ -281,7 +258,7 @@ class PermutationPerceptron:
         perceptrons = self._learn(1, random_seed, memory_limit=memory_limit, max_passes=max_passes)
         alpha = self._coefficients(perceptrons, np.arange(len(self._rows)))[0]
         found = alpha if self._model is None else alpha @ self._rows.X
-        return found if len(self._class_names) > 2 else found[0]
+        return found if len(self.class_names) > 2 else found[0]
 
     def _learn(self, permutations, random_seed, *, memory_limit, max_passes, **options):
         """Perceptrons by permutation and class."""
@@ -293,7 +270,7 @@ class PermutationPerceptron:
             np.stack([rng.permutation(len(self._rows)).astype(np.int32) for rng in rngs]),
             memory_limit=_as_bytes(memory_limit),
             max_passes=as_count(max_passes, "max_passes"),
-            class_names=self._class_names if len(self._class_names) > 2 else None,
+            class_names=self.class_names if len(self.class_names) > 2 else None,
             **options,
         ).perceptrons
 
@@ -309,7 +286,7 @@ class PermutationPerceptron:
         return alpha
 
     def _as_tree(self, perceptrons):
-        several = len(self._class_names) > 2
+        several = len(self.class_names) > 2
         used = [p.points for by_class in perceptrons for p in by_class]
         support = np.unique(np.concatenate(used))
         values = self._coefficients(perceptrons, support)
@@ -323,7 +300,7 @@ class PermutationPerceptron:
             values = values @ self._rows.X[support]
             coords[dims[-1]] = np.arange(values.shape[-1])
         if several:
-            coords[dims[0]] = self._class_names
+            coords[dims[0]] = self.class_names
         else:
             values = values[:, 0]
         statistics = {

@@ -83,10 +83,7 @@ class Billiard(SphereStep):
     Examples
     --------
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(
-    ...     X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5), noise=0.0
-    ... )
-    >>> with model:
+    >>> with bk.models.bayes_point_machine(X, y, kernel=pm.gp.cov.ExpQuad(2, ls=0.5)):
     ...     idata = pm.sample(20, chains=1, quiet=True, step=bk.samplers.Billiard())
     >>> idata.sample_stats["billiard_centre"].shape
     (1, 20, 20)
@@ -139,16 +136,11 @@ class Billiard(SphereStep):
         self.max_events = max_events
         self.tolerance = tolerance
         self.record_centre = record_centre
-        self._declare_stats()
+        third = "capped" if variant == "geodesic" else "converged"
+        counts = (f"billiard_{name}" for name in ("bounces", "refreshments", third))
+        centre = {"billiard_centre": (object, None)} if record_centre else {}
+        self._declare(dict.fromkeys(counts, (int, [])) | centre)
         super().__init__(vars, **kwargs)
-
-    def _declare_stats(self):
-        third = "billiard_capped" if self.variant == "geodesic" else "billiard_converged"
-        names = ["billiard_bounces", "billiard_refreshments", third]
-        declared = dict.fromkeys(names, (int, []))
-        if self.record_centre:
-            declared["billiard_centre"] = (object, None)
-        self._declare(declared)
 
     def _forget(self):
         super()._forget()

@@ -62,8 +62,7 @@ class FlipRateGibbs(BlockStep):
     Examples
     --------
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, noise="infer")
-    >>> with model:
+    >>> with bk.models.label_noise_classifier(X, y, noise="infer"):
     ...     idata = pm.sample(20, chains=1, quiet=True, step=bk.samplers.FlipRateGibbs())
     >>> "flip_rate_flips" in idata.sample_stats
     True

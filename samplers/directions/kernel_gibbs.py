@@ -193,9 +193,9 @@ def simulate_kernel_gibbs(walls, w, n_draws, *, rng, sweeps=1):
 
     Examples
     --------
-    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
-    >>> walls = geometry.with_costs(np.full(2, np.log(9)))
-    >>> path = simulate_kernel_gibbs(walls, np.ones(2), 4000, rng=np.random.default_rng(1))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), [True, True])
+    >>> walls, rng = geometry.with_costs([np.log(9)] * 2), np.random.default_rng(1)
+    >>> path = simulate_kernel_gibbs(walls, np.ones(2), 4000, rng=rng)
     >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # log(9) stands for q = 0.1
     True
     """
@@ -213,12 +213,10 @@ class KernelGibbs(SphereStep):
 
     Parameters
     ----------
-    vars : list, optional
-        The direction; the model's :class:`~bayeskernels.distributions.UniformSphere` by default.
+    vars, model
+        As for :class:`~bayeskernels.samplers.Billiard`.
     sweeps : int, default 10
         Great circles per recorded draw.
-    model : pm.Model, optional
-        The model in context by default.
 
     Notes
     -----
@@ -228,8 +226,7 @@ class KernelGibbs(SphereStep):
     Examples
     --------
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
-    >>> with model:
+    >>> with bk.models.label_noise_classifier(X, y, noise=0.1):
     ...     idata = pm.sample(20, chains=1, quiet=True, step=bk.samplers.KernelGibbs(sweeps=5))
     >>> "kernel_gibbs_errors" in idata.sample_stats
     True
@@ -239,10 +236,7 @@ class KernelGibbs(SphereStep):
     stat_prefix = "kernel_gibbs"
     suitability = Competence.PREFERRED
     default_tune_steps = 1000
-    stats_dtypes_shapes = {
-        "kernel_gibbs_errors": (int, []),
-        "kernel_gibbs_angle": (float, []),
-    }
+    stats_dtypes_shapes = {"kernel_gibbs_errors": (int, []), "kernel_gibbs_angle": (float, [])}
     progress_columns = {"kernel_gibbs_errors": "Errors"}
 
     def _make_sampler(self, walls, value):

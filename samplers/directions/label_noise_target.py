@@ -20,7 +20,7 @@ from bayeskernels.distributions import LabelNoiseRV, UniformSphereRV
 from bayeskernels.geometry.walls import WallGeometry, label_costs
 from bayeskernels.samplers.block_step import GraphReader
 
-__all__ = ["LabelNoiseTarget", "label_noise_terms"]
+__all__ = ["LabelNoiseTarget", "label_noise_terms", "named_dims", "only_direction"]
 
 
 def label_noise_terms(model, w):
@@ -30,6 +30,24 @@ def label_noise_terms(model, w):
         for rv in model.observed_RVs
         if isinstance(rv.owner.op, LabelNoiseRV) and w in ancestors([rv.owner.inputs[2]])
     ]
+
+
+def only_direction(model, what):
+    """The direction of a model without other unknowns, for a tool that is called ``what``."""
+    free = model.free_RVs
+    if len(free) != 1 or not isinstance(free[0].owner.op, UniformSphereRV):
+        raise TypeError(
+            f"{what} needs a model whose only unknown is a direction, this one has "
+            f"{[rv.name for rv in free]}. Fix the others, or use pm.sample."
+        )
+    return free[0]
+
+
+def named_dims(model, w):
+    """Dims of a direction as ``pm.sample`` names them, and coordinates of those that have any."""
+    dims = model.named_vars_to_dims.get(w.name) or [f"{w.name}_dim_{k}" for k in range(w.ndim)]
+    coords = {dim: model.coords.get(dim) for dim in dims}
+    return dims, {dim: np.asarray(labels) for dim, labels in coords.items() if labels is not None}
 
 
 class LabelNoiseTarget:

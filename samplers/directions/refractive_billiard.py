@@ -59,16 +59,10 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options)
     rng : numpy.random.Generator
     sweeps : int, default 1
         Trajectories per returned position.
-    duration : tuple of float, default (1.2, 1.9)
-        Each trajectory lasts a time drawn uniformly from this interval.
-    max_events : int, optional
-        Trajectories with more wall events are given up and counted.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already.
-    tempering : bool, optional
-        Whether to use a ladder of lower walls; by default where a short trial shows the need.
-    circles : bool, optional
-        Whether a great circle follows each trajectory; by default in few dimensions.
+    duration, max_events, tempering, circles
+        As for :class:`bayeskernels.samplers.RefractiveBilliard`.
 
     Returns
     -------
@@ -76,8 +70,8 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options)
 
     Examples
     --------
-    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
-    >>> walls = geometry.with_costs(np.full(2, np.log(9)))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), [True, True])
+    >>> walls = geometry.with_costs([np.log(9)] * 2)
     >>> path = simulate_refractive_billiard(walls, [1, 1], 4000, rng=np.random.default_rng(1))
     >>> bool(abs(np.mean(path.errors) - 0.2) < 0.05)  # log(9) stands for q = 0.1
     True
@@ -130,8 +124,7 @@ class RefractiveBilliard(SphereStep):
     Examples
     --------
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
-    >>> with model:
+    >>> with bk.models.label_noise_classifier(X, y, noise=0.1):
     ...     idata = pm.sample(20, chains=1, quiet=True, refractive_billiard={"sweeps": 2})
     >>> "refractive_errors" in idata.sample_stats
     True
@@ -143,11 +136,8 @@ class RefractiveBilliard(SphereStep):
     uses_gram = True
     default_tune_steps = 200
     stats_dtypes_shapes = {
-        "refractive_errors": (int, []),
-        "refractive_events": (int, []),
-        "refractive_reflections": (int, []),
-        "refractive_capped": (int, []),
-        "refractive_rungs": (int, []),
+        f"refractive_{count}": (int, [])
+        for count in ("errors", "events", "reflections", "capped", "rungs")
     }
     progress_columns = {"refractive_errors": "Errors", "refractive_events": "Events"}
 

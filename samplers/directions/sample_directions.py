@@ -11,10 +11,13 @@ import numpy as np
 import xarray as xr
 from pymc.util import get_random_generator
 
-from bayeskernels.distributions import UniformSphereRV
 from bayeskernels.samplers.directions.billiards.billiard_ball import BilliardBall
 from bayeskernels.samplers.directions.billiards.wall_dynamics import wall_gram
-from bayeskernels.samplers.directions.label_noise_target import LabelNoiseTarget
+from bayeskernels.samplers.directions.label_noise_target import (
+    LabelNoiseTarget,
+    named_dims,
+    only_direction,
+)
 
 __all__ = ["sample_directions"]
 
@@ -54,12 +57,7 @@ def sample_directions(
     >>> dict(idata.posterior.sizes)
     {'chain': 1, 'draw': 50, 'basis': 60}
     """
-    free = model.free_RVs
-    if len(free) != 1 or not isinstance(free[0].owner.op, UniformSphereRV):
-        raise TypeError(
-            "sample_directions needs a model whose only unknown is one direction, this one has "
-            f"{[rv.name for rv in free]}. Use pm.sample."
-        )
+    w = only_direction(model, "sample_directions")
     [value] = model.value_vars
     all_walls = LabelNoiseTarget(value, model).walls({})
     gram = wall_gram(all_walls[0].normals)
@@ -90,17 +88,10 @@ def sample_directions(
             given_up,
             chains * draws * sweeps * len(all_walls),
         )
-    name = free[0].name
-    own = model.named_vars_to_dims.get(name) or [f"{name}_dim_{k}" for k in range(value.ndim)]
-    dims = ("chain", "draw", *own)
-    coords = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    coords |= {dim: list(values) for dim, values in model.coords.items() if dim in own and values}
-    posterior = xr.Dataset({name: (dims, np.stack(paths))}, coords=coords)
-    stats = xr.Dataset(
-        {
-            "refractive_errors": (dims[:2], np.stack(errors)),
-            "refractive_capped": (dims[:2], np.stack(capped)),
-        },
-        coords={dim: coords[dim] for dim in dims[:2]},
-    )
+    own, coords = named_dims(model, w)
+    over = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    posterior = xr.Dataset({w.name: ((*over, *own), np.stack(paths))}, coords=over | coords)
+    counts = {"refractive_errors": errors, "refractive_capped": capped}
+    stats = xr.Dataset({name: (tuple(over), np.stack(count)) for name, count in counts.items()})
+    stats = stats.assign_coords(over)
     return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})

@@ -36,9 +36,8 @@ def prefer(step_class):
     Examples
     --------
     >>> X, y = bk.data.make_two_moons(20, random_seed=1)
-    >>> model = bk.models.label_noise_classifier(X, y, noise=0.1)
-    >>> with model, bk.samplers.prefer(bk.samplers.KernelGibbs):
-    ...     idata = pm.sample(20, chains=1, quiet=True, kernel_gibbs={"sweeps": 5})
+    >>> with bk.models.label_noise_classifier(X, y), bk.samplers.prefer(bk.samplers.KernelGibbs):
+    ...     idata = pm.sample(20, chains=1, quiet=True)
     >>> "kernel_gibbs_errors" in idata.sample_stats
     True
     """

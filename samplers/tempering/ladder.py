@@ -16,7 +16,15 @@ import scipy
 
 from bayeskernels.samplers.compiled import JIT
 
-__all__ = ["Ladder", "count_trips", "even_rungs", "ladder_warning", "offer_swap", "place_rungs"]
+__all__ = [
+    "Ladder",
+    "count_trips",
+    "even_rungs",
+    "ladder_warning",
+    "offer_swap",
+    "place_rungs",
+    "resample",
+]
 
 #: Neighbours that swap less often leave a gap in the ladder.
 SMALLEST_SWAP_RATE = 0.1
@@ -132,6 +140,12 @@ def place_rungs(pilots, *, swap_rate=0.5, n_rungs=None):
     rungs = np.mean([even_rungs(powers, rates, n_rungs) for powers, rates in measured], axis=0)
     rungs[-1] = min(powers[-1] for powers, _ in pilots)
     return rungs
+
+
+def resample(weights, rng):
+    """Systematic resampling: as many indices as there are weights, which sum to one."""
+    levels = (rng.random() + np.arange(len(weights))) / len(weights)
+    return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)
 
 
 def even_rungs(powers, swap_rates, n_rungs=None):

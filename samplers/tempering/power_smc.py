@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from bayeskernels.samplers.tempering.ladder import resample
 from bayeskernels.samplers.tempering.powered_chain import PoweredChain
 
 __all__ = ["PowerSMC", "power_smc"]
@@ -86,7 +87,7 @@ def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, *
         power = _next_power(energies, powers[-1], share)
         tilt = (power - powers[-1]) * energies
         log_evidence += logsumexp(tilt) - np.log(n_particles)
-        chosen = _resample(np.exp(tilt - logsumexp(tilt)), rng)
+        chosen = resample(np.exp(tilt - logsumexp(tilt)), rng)
         moved = []
         for number in chosen:
             chain.place(cloud[number])
@@ -114,9 +115,3 @@ def _next_power(energies, power, share):
         low, high = (middle, high) if effective(middle) >= share else (low, middle)
     # Where no step is small enough, half of the particles share an energy: go on all the same.
     return min(1.0, power + max(low, 1e-12))
-
-
-def _resample(weights, rng):
-    """Systematic resampling."""
-    levels = (rng.random() + np.arange(len(weights))) / len(weights)
-    return np.minimum(np.searchsorted(np.cumsum(weights), levels), len(weights) - 1)

@@ -142,12 +142,8 @@ class PowerTempering:
             raise ValueError("The reference path moves the priors of g and eta; both are fixed.")
         self.path = path if has_free else "prior"
         self.rungs = rungs
-        self.options = {
-            "windows": windows,
-            "width": width,
-            "steps": steps,
-            "transports": transports,
-        }
+        self.options = {"windows": windows, "width": width}
+        self.options |= {"steps": steps, "transports": transports}
 
     def sample(
         self,
@@ -246,17 +242,10 @@ class PowerTempering:
             _log.warning("Draws and evidence may be wrong: %s", warning)
         posterior = draws_to_posterior(self.model, draws)
         over = {name: posterior[name] for name in ("chain", "draw")}
-        likelihoods = np.array([[where.log_likelihood for where in path_of] for path_of in draws])
-        stats = xr.Dataset(
-            {
-                "tempering_active": (
-                    ("chain", "draw"),
-                    np.array([[len(where.points) for where in path_of] for path_of in draws]),
-                ),
-                "tempering_log_likelihood": (("chain", "draw"), likelihoods),
-            },
-            coords=over,
-        )
+        active = [[len(where.points) for where in path_of] for path_of in draws]
+        likelihoods = [[where.log_likelihood for where in path_of] for path_of in draws]
+        stats = {"tempering_active": active, "tempering_log_likelihood": likelihoods}
+        stats = {name: (("chain", "draw"), np.array(values)) for name, values in stats.items()}
         tempering = xr.Dataset(
             {
                 "energy": (("chain", "draw", "rung"), energies),
@@ -268,7 +257,11 @@ class PowerTempering:
             attrs={"log_evidence": evidence.value, "mcse": evidence.mcse, "path": path},
         )
         idata = xr.DataTree.from_dict(
-            {"posterior": posterior, "sample_stats": stats, "tempering": tempering}
+            {
+                "posterior": posterior,
+                "sample_stats": xr.Dataset(stats, coords=over),
+                "tempering": tempering,
+            }
         )
         return TemperedDraws(
             idata, evidence.value, evidence.mcse, powers, swap_rates, trips, path, warning

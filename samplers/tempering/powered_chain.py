@@ -223,12 +223,8 @@ class PoweredChain:
     Parameters
     ----------
     target : PoweredTarget
-    windows : int
-        Moves of the active set in each sweep.
-    width : int
-        Largest width of their windows.
-    steps, transports : int
-        Crank-Nicolson steps and transports of the precisions in each sweep.
+    windows, width, steps, transports : int
+        As for :class:`bayeskernels.samplers.PowerTempering`.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
     """Precisions given the function, then given whitened coefficients, the function moving along.
 
     ``hyper`` are shape and rate of the priors of g and eta; a negative shape stands for a fixed
-    value. f, z and ``scalars`` are updated in place.
+    value. Predictor f, whitened coefficients z and ``scalars`` (g, eta, u) are updated in place.
     """
     n = len(f)
     k = state.size[0]
@@ -177,6 +177,18 @@ def _weight(w, x, f, positive, power, zeros):
 
 
 @numba.njit(**JIT)
+def _at(x, laplace, W, positive, power, zeros):
+    """Coefficients w, predictor and weight at x, given mode and curvature."""
+    mode, C, _ = laplace
+    w = x.copy()
+    _solve_transposed(C, w)
+    for a in range(len(w)):
+        w[a] += mode[a]
+    f = np.dot(w, W)
+    return w, f, _weight(w, x, f, positive, power, zeros)
+
+
+@numba.njit(**JIT)
 def _log_prior_of_logs(g, eta, hyper):
     """Log-density of log g and log eta, up to a constant."""
     shape_g, rate_g, shape_eta, rate_eta = hyper
@@ -196,16 +208,10 @@ def move_coefficients(
 
     Parameters
     ----------
-    state : ActiveColumns
-    f, z, scalars : arrays
-        Predictor, whitened coefficients; g, eta and u. Updated in place.
-    positive : array of bool, shape (n,)
-    power : float
-    hyper : tuple of float
-        Shape and rate of the priors of g and eta; a negative shape stands for a fixed value.
+    state, f, z, scalars, positive, power, hyper, rng
+        As for :func:`move_precisions`.
     n_steps, n_transports : int
         Steps, of which some follow each transport.
-    rng : numpy.random.Generator
     counts : array of int, shape (2, 2)
         Proposed and accepted steps, and transports, added to.
     """
@@ -214,7 +220,8 @@ def move_coefficients(
     zeros = np.zeros(n)
     g, eta = scalars[G], scalars[ETA]
     W = _features(state, g, eta)
-    mode, C, half_log_det = _laplace(W, positive, power)
+    laplace = _laplace(W, positive, power)
+    mode, C, half_log_det = laplace
     w = np.empty(k + 1)
     w[0] = scalars[OFFSET] * math.sqrt(eta)
     w[1:] = z[:k]
@@ -232,12 +239,7 @@ def move_coefficients(
             go = math.sqrt(1.0 - stay * stay)
             for a in range(k + 1):
                 new_x[a] = stay * x[a] + go * rng.standard_normal()
-            new_w = new_x.copy()
-            _solve_transposed(C, new_w)
-            for a in range(k + 1):
-                new_w[a] += mode[a]
-            new_f = np.dot(new_w, W)
-            new_weight = _weight(new_w, new_x, new_f, positive, power, zeros)
+            new_w, new_f, new_weight = _at(new_x, laplace, W, positive, power, zeros)
             counts[0, 0] += 1
             if math.log(1.0 - rng.random()) < new_weight - weight:
                 counts[0, 1] += 1
@@ -252,19 +254,14 @@ def move_coefficients(
         if hyper[2] > 0.0:
             new_eta = eta * math.exp(reach * rng.standard_normal())
         new_W = _features(state, new_g, new_eta)
-        new_mode, new_C, new_half = _laplace(new_W, positive, power)
-        new_w = x.copy()
-        _solve_transposed(new_C, new_w)
-        for a in range(k + 1):
-            new_w[a] += new_mode[a]
-        new_f = np.dot(new_w, new_W)
-        new_weight = _weight(new_w, x, new_f, positive, power, zeros)
-        log_ratio = new_weight - new_half - weight + half_log_det
+        new_laplace = _laplace(new_W, positive, power)
+        new_w, new_f, new_weight = _at(x, new_laplace, new_W, positive, power, zeros)
+        log_ratio = new_weight - new_laplace[2] - weight + half_log_det
         log_ratio += _log_prior_of_logs(new_g, new_eta, hyper) - _log_prior_of_logs(g, eta, hyper)
         counts[1, 0] += 1
         if math.log(1.0 - rng.random()) < log_ratio:
             counts[1, 1] += 1
-            g, eta, W, mode, C, half_log_det = new_g, new_eta, new_W, new_mode, new_C, new_half
+            g, eta, W, laplace, half_log_det = new_g, new_eta, new_W, new_laplace, new_laplace[2]
             w, now, weight = new_w, new_f, new_weight
     scalars[G] = g
     scalars[ETA] = eta

@@ -104,15 +104,16 @@ def draws_to_posterior(model, draws):
     specification = specification_of(model)
     n = len(specification.training)
     shape = len(draws), len(draws[0])
-    values = {role: np.empty(shape) for role in ("u", "g", "eta")}
+    values = {
+        role: np.array([[getattr(where, role) for where in path] for path in draws])
+        for role in ("u", "g", "eta")
+    }
     values["gamma"] = np.zeros((*shape, n), dtype=np.int64)
     values["beta"] = np.zeros((*shape, n))
     for chain, path in enumerate(draws):
         for draw, where in enumerate(path):
             values["gamma"][chain, draw, where.points] = 1
             values["beta"][chain, draw, where.points] = where.beta
-            for role in ("u", "g", "eta"):
-                values[role][chain, draw] = getattr(where, role)
     free = {rv.name for rv in model.free_RVs}
     coords = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
     variables = {}

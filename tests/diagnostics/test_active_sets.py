@@ -278,15 +278,7 @@ def test_on_a_sampled_model():
     X, y = bk.data.make_two_moons(30, random_seed=1)
     model = bk.models.generalized_kernel_model(X, y, max_active=10)
     with model:
-        idata = pm.sample(
-            200,
-            tune=0,
-            chains=2,
-            cores=1,
-            progressbar=False,
-            random_seed=1,
-            compute_convergence_checks=False,
-        )
+        idata = pm.sample(200, tune=0, chains=2, cores=1, quiet=True, random_seed=1)
     n_active = active_sets.sizes(idata)
     np.testing.assert_array_equal(n_active, idata.sample_stats["rj_active"])
     assert active_sets.inclusion(idata)["probability"].dims == ("obs",)

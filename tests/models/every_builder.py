@@ -5,6 +5,8 @@ import pymc as pm
 import pytest
 import xarray as xr
 from pytensor.compile.mode import Mode
+from scipy.stats import gamma as gamma_law
+from scipy.stats import norm
 
 import bayeskernels as bk
 
@@ -172,3 +174,28 @@ def prediction(model, draws):
     has_inputs = bk.specification_of(model).X is not None
     new = X[:5] + 0.1 if has_inputs else None
     return bk.predict(model, draws, new, progressbar=False)
+
+
+def invent_latent_draws(rank, seed=0, prefix="", without=(), **more):
+    """Draws of a process with an offset, as those of gp_probit and bayesian_svm."""
+    rng = np.random.default_rng(seed)
+    posterior = {
+        "w": (("chain", "draw", "basis"), 2 * rng.standard_normal((2, 5, rank))),
+        "u": (("chain", "draw"), rng.standard_normal((2, 5))),
+        "g": (("chain", "draw"), rng.uniform(0.1, 2.0, (2, 5))),
+    }
+    kept = {name: values for name, values in posterior.items() if name not in without}
+    posterior = {prefix + name: values for name, values in kept.items()} | more
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)})
+
+
+def log_latent_prior(z, u, g, eta):
+    """With the Jacobians of the logarithms of g and eta, which NUTS sees."""
+    return (
+        gamma_law(2, scale=1 / 0.05).logpdf(g)
+        + np.log(g)
+        + gamma_law(0.5, scale=1 / 0.05).logpdf(eta)
+        + np.log(eta)
+        + norm(0, eta**-0.5).logpdf(u)
+        + norm.logpdf(z).sum()
+    )

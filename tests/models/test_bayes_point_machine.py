@@ -160,32 +160,7 @@ def test_several_classes_through_pm_sample_and_directly_agree(iris):
         assert np.abs(difference).max() < tolerance
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"softness": -0.1}, "softness must be a number >= 0"),
-        ({"softness": np.nan}, "softness must be a number >= 0"),
-        ({"softness": "soft"}, "softness must be a number >= 0"),
-        ({"bias": -1.0}, "bias must be a number >= 0"),
-        ({"rank": 0}, "rank must be a whole number"),
-        ({"kernel": lambda X, Z: -(X @ Z.T)}, "not positive semidefinite"),
-        ({"kernel": np.eye(3)}, "40 rows"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        bayes_point_machine(X, Y, **options)
-
-
-def test_bad_data():
-    with pytest.raises(ValueError, match="only one class"):
-        bayes_point_machine(X, np.ones(40))
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        bayes_point_machine(np.where(X > 0, X, np.nan), Y)
-    with pytest.raises(ValueError, match="one label per row"):
-        bayes_point_machine(X, Y[:-1])
-    with pytest.raises(ValueError, match="targets of a regression"):
-        bayes_point_machine(X, X[:, 0])
+def test_softness_of_another_model():
     with pm.Model():
         prior = pm.HalfNormal("lambda")
     with pytest.raises(ValueError, match="belongs to another model"):

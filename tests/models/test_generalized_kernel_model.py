@@ -144,26 +144,3 @@ def test_dense_model_has_all_points_active():
         idata = pm.sample(20, tune=20, **QUICK)
     assert "gamma" not in idata.posterior
     assert (idata.posterior["beta"] != 0).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"max_active": 0}, ValueError, "at least 1"),
-        ({"max_active": len(X) + 1}, ValueError, "points to be active"),
-        ({"max_active": 2.5}, TypeError, "whole number"),
-        ({"g": -1.0}, ValueError, "g must be a positive number"),
-        ({"eta": "big"}, ValueError, "eta must be a positive number"),
-        ({"kernel": np.eye(3)}, ValueError, "20 rows"),
-    ],
-)
-def test_bad_options(options, error, message):
-    with pytest.raises(error, match=message):
-        generalized_kernel_model(X, Y, **options)
-
-
-def test_bad_data():
-    with pytest.raises(ValueError, match="only one class"):
-        generalized_kernel_model(X, np.ones(20))
-    with pytest.raises(ValueError, match="two classes"):
-        sparse_gp_classifier(X, np.arange(20) % 3)

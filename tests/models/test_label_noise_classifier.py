@@ -202,14 +202,7 @@ def test_generic_samplers_agree_with_the_exact_posterior():
         metropolis = pm.sample(
             3000, tune=500, chains=2, cores=1, step=pm.Metropolis([model["w"]]), **QUICK
         )
-        smc = pm.sample_smc(
-            2000,
-            chains=2,
-            cores=1,
-            random_seed=1,
-            progressbar=False,
-            compute_convergence_checks=False,
-        )
+        smc = pm.sample_smc(2000, chains=2, cores=1, **QUICK)
     for idata in (metropolis, smc):
         w = idata.posterior["w"].values.reshape(-1, 2)
         share = np.bincount(exact.locate(w), minlength=len(exact.probabilities)) / len(w)

@@ -161,26 +161,7 @@ def test_sampled_network():
     assert 0.07 < float(prediction["sd"].mean()) < 0.2
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"adapt": "some"}, "adapt must be one of"),
-        ({"alpha": -1.0}, "alpha must be a positive"),
-        ({"center_sd": 0.0}, "center_sd must be a positive"),
-        ({"metric_sd": "wide"}, "metric_sd must be a positive"),
-        ({"centers": 31}, "between 1 and"),
-        ({"width": 0}, "width must be a positive"),
-    ],
-)
-def test_bad_options(options, message):
-    with pm.Model() as model, pytest.raises(ValueError, match=message):
-        rbf_network(X, Y, **options)
-    assert not model.named_vars
-
-
 def test_bad_data():
-    with pytest.raises(ValueError, match="one number per row"):
-        rbf_network(X, Y[:4])
     with pytest.raises(ValueError, match="different metrics"):
         rbf_network(X, Y, centers=random_units(), shared=True)
     model = rbf_network(X, Y, adapt="centers")

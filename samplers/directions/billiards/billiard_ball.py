@@ -23,10 +23,7 @@ exact.
 
 import numpy as np
 
-from bayeskernels.samplers.directions.billiards.noise_ladder import (
-    ErrorLandscape,
-    descend,
-)
+from bayeskernels.samplers.directions.billiards.noise_ladder import ErrorLandscape, descend
 from bayeskernels.samplers.directions.billiards.replicas import (
     Balls,
     Luck,
@@ -77,17 +74,8 @@ class BilliardBall(BlockSampler):
         Start; of any length, on an allowed side of every infinitely high wall.
     gram : array, optional
         Gram matrix of the normals, see :func:`wall_gram`.
-    sweeps : int, optional
-        Rounds per draw. By default as many as take about as long as PyMC needs for recording a
-        draw, 10 up to 100 walls and one from 1000 on, and twice as many on a ladder.
-    duration : tuple of float
-        Each trajectory lasts a time drawn uniformly from this interval.
-    max_events : int, optional
-        Trajectories with more wall events are given up and counted.
-    tempering : bool, optional
-        Whether to play on a ladder; by default where a trial shows that balls get stuck.
-    circles : bool, optional
-        Whether a great circle follows each trajectory; by default in few dimensions.
+    sweeps, duration, max_events, tempering, circles
+        See :class:`bayeskernels.samplers.RefractiveBilliard`.
     flip_rates : FlipRates, optional
         Unknown rates that are drawn in every round.
     reference : array of shape (n_walls,), optional
@@ -298,14 +286,8 @@ class BilliardBall(BlockSampler):
 
     def _build_ladder(self, landscape, rng):
         """Place rungs below the ball by a pilot, and the pilot's particles on them."""
-        pilot = descend(
-            landscape,
-            rng,
-            lambda betas, _: betas[-1] >= 1.0,
-            particles=PILOT_PARTICLES,
-            sweeps=PILOT_SWEEPS,
-            end=1.0,
-        )
+        options = {"particles": PILOT_PARTICLES, "sweeps": PILOT_SWEEPS, "end": 1.0}
+        pilot = descend(landscape, rng, lambda betas, _: betas[-1] >= 1.0, **options)
         self.scales = place_rungs([pilot.levels], swap_rate=SWAP_RATE)
         self.scales[-1] = 1.0
         if self.has_own_sweeps:
@@ -349,14 +331,11 @@ def gets_stuck(landscape, z, rng):
     balls = Balls.at_positions(starts, outputs_at(starts, landscape.normals))
     rounds = TRIAL_BURN + TRIAL_LOOKS * TRIAL_ROUNDS
     luck = landscape.draw_luck(rng, rounds, TRIAL_BALLS, swaps=False)
-    rungs = Rungs(
-        np.tile(landscape.jumps, (TRIAL_BALLS, 1)), np.zeros(TRIAL_BALLS, dtype=bool), MAX_EVENTS
-    )
+    heights = np.tile(landscape.jumps, (TRIAL_BALLS, 1))
     looks, energies, start = [], [], 0
     for end in range(TRIAL_BURN, rounds + 1, TRIAL_ROUNDS):
-        tally = Tally.empty(end - start, TRIAL_BALLS)
         part = Luck(*(numbers[start:end] for numbers in luck))
-        play(balls, landscape.terrain, rungs, part, FlipRates.fixed(), tally, 0, rng)
+        tally, _ = landscape.play(balls, heights, part, rng)
         # Lengths are free and say nothing.
         looks.append(balls.outputs / np.linalg.norm(balls.outputs, axis=1, keepdims=True))
         energies.append(tally.energies[-1])

@@ -20,6 +20,7 @@ error of 0.0005. :mod:`bayeskernels.samplers.directions.billiards.rolling_ball` 
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -49,6 +50,36 @@ PATH, LONGEST, SMALLEST_COSINE, ALONG, CHORD, OFFSET = range(6)
 # And in that of integers: the wall that the ball stands on, bounces since the outputs were
 # recomputed, directions in a row that met no wall.
 LAST, SINCE_REFRESH, LOST = range(3)
+
+
+class _Ball(NamedTuple):
+    """What the next bounce needs, changed in place: see the attributes of :class:`ChordBall`."""
+
+    b: np.ndarray
+    v: np.ndarray
+    outputs: np.ndarray
+    output_velocities: np.ndarray
+    before: np.ndarray
+    centre: np.ndarray
+    numbers: np.ndarray
+    integers: np.ndarray
+
+
+class _Room(NamedTuple):
+    """Walls; ``inward`` is +1 or -1, the sign of their outputs in the version space."""
+
+    normals: np.ndarray
+    gram: np.ndarray
+    inward: np.ndarray
+
+
+class _Rules(NamedTuple):
+    """When to draw a new direction, to record a draw and to stop; ``stops``: by the tolerance."""
+
+    max_flight: float
+    tolerance: float
+    stops: bool
+    path_length: float
 
 
 @numba.njit(**JIT)
@@ -89,68 +120,68 @@ def _first_wall(d, nu, rates):
 
 
 @numba.njit(**JIT)
-def _set_off(b, v, d, nu, direction, outputs, inward, last):
-    """Fly on in a random direction, away from the last wall (22); returns <b, v>."""
-    along = dot(direction, b)
+def _set_off(ball, direction, outputs, inward):
+    """Fly on in a random direction, away from the last wall (22)."""
+    last = ball.integers[LAST]
     scale = 1.0 / math.sqrt(dot(direction, direction))
     if last >= 0 and outputs[last] * inward[last] < 0.0:
         scale = -scale
-    for i in range(len(b)):
-        v[i] = direction[i] * scale
-    for j in range(len(nu)):
-        nu[j] = outputs[j] * inward[j] * scale
-    return along * scale
+    for i in range(len(direction)):
+        ball.v[i] = direction[i] * scale
+    for j in range(len(outputs)):
+        ball.output_velocities[j] = outputs[j] * inward[j] * scale
+    ball.numbers[ALONG] = dot(direction, ball.b) * scale
 
 
 @numba.njit(**JIT)
-def _recompute(b, v, d, nu, last, normals, inward):
-    """Unit lengths and outputs from scratch, against drift; returns <b, v>."""
+def _recompute(ball, room):
+    """Unit lengths and outputs from scratch, against drift."""
+    b, v, d, nu, _, _, numbers, integers = ball
     for vector in (b, v):
         vector /= math.sqrt(dot(vector, vector))
     for j in range(len(d)):
-        d[j] = max(dot(normals[j], b) * inward[j], ON_THE_WALL)
-        nu[j] = dot(normals[j], v) * inward[j]
-    if last >= 0:
-        d[last] = ON_THE_WALL
-    return dot(b, v)
+        d[j] = max(dot(room.normals[j], b) * room.inward[j], ON_THE_WALL)
+        nu[j] = dot(room.normals[j], v) * room.inward[j]
+    d[integers[LAST]] = ON_THE_WALL
+    numbers[ALONG] = dot(b, v)
 
 
 @numba.njit(**JIT)
-def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward, ends):
+def _bounce(ball, room, wall, flight, ends):
     """Fly to a wall, pull the ball back onto the sphere, reflect it, and add the chord.
 
     ``ends`` is workspace: difference and sum of the chord's ends.
     """
-    r = len(b)
-    for i in range(r):
+    b, v, d, nu, before, centre, numbers, integers = ball
+    for i in range(len(b)):
         before[i] = b[i]
         b[i] += flight * v[i]
     along = dot(b, v)
     # Not from |b| = 1 and <b, v> of the bounce before: in the plane such errors grow exponentially.
     length = math.sqrt(dot(b, b))
-    for i in range(r):
+    for i in range(len(b)):
         b[i] /= length
-    for i in range(r):
         ends[0, i] = b[i] - before[i]
         ends[1, i] = b[i] + before[i]
     chord = math.sqrt(dot(ends[0], ends[0]))
     norm = 1.0 / math.sqrt(dot(ends[1], ends[1]))
     numbers[ALONG] = along / length
-    kick = -2.0 * nu[wall] * inward[wall]
+    kick = -2.0 * nu[wall] * room.inward[wall]
     for j in range(len(d)):
         d[j] = max((d[j] + flight * nu[j]) / length, ON_THE_WALL)
-        nu[j] += kick * gram[wall, j] * inward[j]
+        nu[j] += kick * room.gram[wall, j] * room.inward[j]
     # The normal is orthogonal to b, which is on the wall: the reflection leaves <b, v> alone.
     d[wall] = ON_THE_WALL
-    for i in range(r):
-        v[i] += kick * normals[wall, i]
+    for i in range(len(b)):
+        v[i] += kick * room.normals[wall, i]
     rho_1, rho_2 = 0.0, 1.0
     if numbers[PATH] > 0.0:
         cosine = norm * dot(ends[1], centre)
         rho_1, rho_2 = add_on_sphere(cosine, numbers[PATH] / (numbers[PATH] + chord))
         numbers[SMALLEST_COSINE] = min(numbers[SMALLEST_COSINE], cosine)
-    for i in range(r):
+    for i in range(len(b)):
         centre[i] = rho_1 * centre[i] + rho_2 * norm * ends[1, i]
+    integers[LAST] = wall
     numbers[PATH] += chord
     numbers[LONGEST] = max(numbers[LONGEST], chord)
     numbers[CHORD] = chord
@@ -158,37 +189,15 @@ def _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, i
 
 
 @numba.njit(**JIT)
-def _run(
-    b,
-    v,
-    d,
-    nu,
-    before,
-    centre,
-    numbers,
-    integers,
-    directions,
-    outputs,
-    normals,
-    gram,
-    inward,
-    max_flight,
-    tolerance,
-    stops,
-    max_bounces,
-    path_length,
-    first,
-    left,
-    draws,
-    records,
-):
+def _run(ball, room, rules, directions, outputs, max_bounces, first, left, draws, records):
     """Fly until all ``draws`` from ``first`` on are made, or as far as the directions go.
 
     A draw is a point inside a chord, ``path_length`` of chords after the draw before; ``left`` of
-    that is still to go for the first one. ``stops`` makes the tolerance end the flight. Returns how
-    many draws there are, the length left for the next, how many directions were used, and whether
-    another is needed.
+    that is still to go for the first one. Returns how many draws there are, the length left for the
+    next, how many directions were used, and whether another is needed.
     """
+    b, before, numbers, integers = ball.b, ball.before, ball.numbers, ball.integers
+    d, nu = ball.outputs, ball.output_velocities
     rates = np.empty(len(d))
     ends = np.empty((2, len(b)))
     # In few dimensions rounding errors grow fast, and computing the outputs anew costs nothing.
@@ -198,40 +207,36 @@ def _run(
     for k in range(first, len(draws)):
         record = records[k]
         while numbers[CHORD] - numbers[OFFSET] < left:
-            if bounces == max_bounces or (stops and _has_converged(numbers, tolerance)):
+            has_converged = rules.stops and _has_converged(numbers, rules.tolerance)
+            if bounces == max_bounces or has_converged:
                 return k, left, used, False
             wall, flight = -1, np.inf
             if integers[LOST] == 0:
                 wall, flight = _first_wall(d, nu, rates)
-            while wall < 0 or flight >= max_flight:
+            while wall < 0 or flight >= rules.max_flight:
                 if used == len(directions) or integers[LOST] > MAX_LOST:
                     integers[LOST] = max(integers[LOST], 1)
                     return k, left, used, True
-                numbers[ALONG] = _set_off(
-                    b, v, d, nu, directions[used], outputs[used], inward, integers[LAST]
-                )
+                _set_off(ball, directions[used], outputs[used], room.inward)
                 used += 1
                 record[1] += 1
                 integers[LOST] += 1
                 wall, flight = _first_wall(d, nu, rates)
             integers[LOST] = 0
             left -= numbers[CHORD] - numbers[OFFSET]
-            _bounce(b, v, d, nu, before, centre, numbers, wall, flight, normals, gram, inward, ends)
+            _bounce(ball, room, wall, flight, ends)
             bounces += 1
             record[0] += 1
-            integers[LAST] = wall
             integers[SINCE_REFRESH] += 1
             if integers[SINCE_REFRESH] >= refresh_every:
                 integers[SINCE_REFRESH] = 0
-                numbers[ALONG] = _recompute(b, v, d, nu, wall, normals, inward)
+                _recompute(ball, room)
         numbers[OFFSET] += left
-        left = path_length
-        share = numbers[OFFSET] / numbers[CHORD]
-        for i in range(len(b)):
-            draws[k, i] = before[i] + share * (b[i] - before[i])
+        left = rules.path_length
+        draws[k] = before + numbers[OFFSET] / numbers[CHORD] * (b - before)
         draws[k] /= math.sqrt(dot(draws[k], draws[k]))
-        record[2] = _has_converged(numbers, tolerance)
-        record[3:] = centre
+        record[2] = _has_converged(numbers, rules.tolerance)
+        record[3:] = ball.centre
     return len(draws), left, used, False
 
 
@@ -254,17 +259,7 @@ class ChordBall(BlockSampler):
         The rest of what the next bounce needs.
     """
 
-    carried = (
-        "w",
-        "b",
-        "v",
-        "outputs",
-        "output_velocities",
-        "before",
-        "centre",
-        "numbers",
-        "integers",
-    )
+    carried = ("w", *_Ball._fields)
 
     def __init__(self, walls, w, *, path_length=1.5, tolerance=1e-4, max_flight=10.0, gram=None):
         super().__init__(walls, sweeps=1)
@@ -322,36 +317,18 @@ class ChordBall(BlockSampler):
 
     def _fly(self, rng, draws, records, path_length, max_bounces, *, stops):
         """Make all draws, or stop before that by the rules; returns whether a rule has stopped."""
-        inward = np.sign(self.walls.jumps)
+        ball = _Ball(*(getattr(self, name) for name in _Ball._fields))
+        room = _Room(self.walls.normals, self.gram, np.sign(self.walls.jumps))
+        rules = _Rules(self.max_flight, self.tolerance, stops, path_length)
         done, left = 0, path_length
         while done < len(draws):
             if self.needs_block:
                 self.new_block(rng)
             start = self.block.used
+            ahead = self.block.directions[start:], self.block.outputs[start:]
             bounces_before = records[:, 0].sum()
             done, left, used, needs_direction = _run(
-                self.b,
-                self.v,
-                self.outputs,
-                self.output_velocities,
-                self.before,
-                self.centre,
-                self.numbers,
-                self.integers,
-                self.block.directions[start:],
-                self.block.outputs[start:],
-                self.walls.normals,
-                self.gram,
-                inward,
-                self.max_flight,
-                self.tolerance,
-                stops,
-                max_bounces,
-                path_length,
-                done,
-                left,
-                draws,
-                records,
+                ball, room, rules, *ahead, max_bounces, done, left, draws, records
             )
             self.block.take(used)
             max_bounces -= int(records[:, 0].sum() - bounces_before)

@@ -31,6 +31,7 @@ from bayeskernels.samplers.directions.billiards.replicas import (
 from bayeskernels.samplers.directions.billiards.wall_dynamics import MAX_EVENTS, wall_gram
 from bayeskernels.samplers.directions.block_draws import outputs_at
 from bayeskernels.samplers.directions.compiled_flip_rates import FlipRates
+from bayeskernels.samplers.tempering.ladder import resample
 
 __all__ = ["Descent", "ErrorLandscape", "LadderRun", "NoiseLadder", "descend"]
 
@@ -122,6 +123,14 @@ class ErrorLandscape:
         velocities = outputs_at(momenta.reshape(-1, r), self.normals).reshape(*shape, n_walls)
         return Luck.draw(rng, momenta, velocities, **options)
 
+    def play(self, balls, heights, luck, rng, *, is_free=None, max_events=MAX_EVENTS, parity=0):
+        """Move balls among walls of the given heights by rung; a tally, and the next parity."""
+        is_free = np.zeros(len(heights), dtype=bool) if is_free is None else is_free
+        tally = Tally.empty(*luck.levels.shape)
+        rungs = Rungs(heights, is_free, max_events)
+        fixed = FlipRates.fixed()
+        return tally, play(balls, self.terrain, rungs, luck, fixed, tally, parity, rng)
+
 
 @dataclass(frozen=True)
 class Descent:
@@ -201,22 +210,11 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
         tilts = -gap * energies[-1]
         log_ratios.append(log_ratios[-1] + np.logaddexp.reduce(tilts) - np.log(particles))
         weights = np.exp(tilts - tilts.max())
-        levels = (rng.random() + np.arange(particles)) / particles
-        chosen = np.searchsorted(np.cumsum(weights / weights.sum()), levels)
-        chosen = np.minimum(chosen, particles - 1)
+        chosen = resample(weights / weights.sum(), rng)
         balls = Balls.at_positions(positions[-1][chosen], outputs[-1][chosen])
         heights = np.repeat(rung_heights(landscape.jumps, [beta + gap]), particles, axis=0)
-        tally = Tally.empty(sweeps, particles)
-        play(
-            balls,
-            landscape.terrain,
-            Rungs(heights, np.zeros(particles, dtype=bool), MAX_EVENTS),
-            landscape.draw_luck(rng, sweeps, particles, swaps=False),
-            FlipRates.fixed(),
-            tally,
-            0,
-            rng,
-        )
+        luck = landscape.draw_luck(rng, sweeps, particles, swaps=False)
+        tally, _ = landscape.play(balls, heights, luck, rng)
         for position, pending in zip(balls.z, balls.pending, strict=True):
             settle(position, pending, landscape.normals)
         events += int(tally.totals[0])
@@ -269,8 +267,7 @@ class NoiseLadder:
     outputs : array of shape (n_rungs, n_walls)
         Where the replicas start.
     max_events : int
-        Trajectories that meet more walls are given up: the replica stays where it was, which is
-        exact because the reverse trajectory would meet as many.
+        Trajectories that meet more walls are given up, see :class:`Rungs`.
 
     Examples
     --------
@@ -309,7 +306,8 @@ class NoiseLadder:
         n_rungs, n_walls = self.balls.outputs.shape
         ladder = self.balls.ladder
         ladder.forget()
-        rungs = Rungs(rung_heights(landscape.jumps, self.betas), self.betas == 0.0, self.max_events)
+        heights = rung_heights(landscape.jumps, self.betas)
+        options = {"is_free": self.betas == 0.0, "max_events": self.max_events}
         energies = np.empty((n_rounds, n_rungs))
         numbers = max(n_rungs * landscape.n_moves * n_walls, 1)
         block = int(np.clip(BLOCK_NUMBERS // numbers, 1, 256))
@@ -317,16 +315,10 @@ class NoiseLadder:
         for start in range(0, n_rounds, block):
             part = energies[start : start + block]
             luck = landscape.draw_luck(rng, len(part), n_rungs)
-            tally = Tally.empty(len(part), n_rungs)
-            self.parity = play(
-                self.balls,
-                landscape.terrain,
-                rungs,
-                luck._replace(momenta=luck.momenta[..., :0].copy()),
-                FlipRates.fixed(),
-                tally,
-                self.parity,
-                rng,
+            # Positions are of no interest here, outputs are all that is carried along.
+            luck = luck._replace(momenta=luck.momenta[..., :0].copy())
+            tally, self.parity = landscape.play(
+                self.balls, heights, luck, rng, parity=self.parity, **options
             )
             part[:] = tally.energies
             totals += tally.totals

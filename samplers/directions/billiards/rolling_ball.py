@@ -17,6 +17,7 @@ its bias, is in :mod:`bayeskernels.samplers.directions.billiards.chord_billiard`
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -39,6 +40,31 @@ MAX_ERROR_GROWTH = 1e3
 NO_TANGENT = 1e-10
 
 
+class _Ball(NamedTuple):
+    """A ball on its way, changed in place.
+
+    ``rows`` (3, r) holds position, velocity and the integral of the position since the last draw,
+    ``pending`` (3, n_walls) the weights of the normals that are still to be added to these; f and g
+    (n_walls,) are the outputs of position and velocity, ``clock`` is that of :class:`RollingBall`.
+    """
+
+    rows: np.ndarray
+    pending: np.ndarray
+    f: np.ndarray
+    g: np.ndarray
+    clock: np.ndarray
+
+
+class _Room(NamedTuple):
+    """Walls, and when to record a draw or to give up."""
+
+    normals: np.ndarray
+    gram: np.ndarray
+    jumps: np.ndarray
+    max_events: int
+    path_length: float
+
+
 @numba.njit(**JIT)
 def _turn(rows, cos_t, sin_t):
     """Turn position and velocity by t and add to the integral of the position, without walls."""
@@ -51,7 +77,7 @@ def _turn(rows, cos_t, sin_t):
 
 
 @numba.njit(**JIT)
-def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, kicks, cotangents):
+def _segment(ball, room, duration, kicks, cotangents):
     """Roll for ``duration`` with one velocity; everything is advanced in place.
 
     Where the event cap is reached the ball goes back to where it was and turns round, which keeps
@@ -59,6 +85,8 @@ def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, ki
     not right for the mean position: paths with few bounces are over-represented between the draws.
     Returns the bounces, -1 for a capped segment.
     """
+    rows, pending, f, g, _ = ball
+    normals, gram, jumps, max_events, _ = room
     f_before = f.copy()
     g_before = g.copy()
     bounces, _ = fly(f, g, normals, gram, jumps, duration, max_events, kicks, cotangents)
@@ -69,8 +97,7 @@ def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, ki
             part[1] = -part[1]
             part[2] += duration * part[0]
         return -1
-    cos_t = math.cos(duration)
-    sin_t = math.sin(duration)
+    cos_t, sin_t = math.cos(duration), math.sin(duration)
     _turn(rows, cos_t, sin_t)
     _turn(pending, cos_t, sin_t)
     pending += kicks
@@ -78,8 +105,9 @@ def _segment(rows, pending, f, g, duration, normals, gram, jumps, max_events, ki
 
 
 @numba.njit(**JIT)
-def _settle(rows, pending, normals):
+def _settle(ball, normals):
     """Add the kicks along the normals, which were only counted so far, to the vectors."""
+    rows, pending = ball.rows, ball.pending
     for j in range(pending.shape[1]):
         a, b, c = pending[0, j], pending[1, j], pending[2, j]
         if a != 0.0 or b != 0.0 or c != 0.0:
@@ -92,13 +120,14 @@ def _settle(rows, pending, normals):
 
 
 @numba.njit(**JIT)
-def _new_velocity(rows, pending, f, g, direction, outputs):
+def _new_velocity(ball, direction, outputs):
     """Turn a random direction into a unit velocity; returns the growth of rounding errors.
 
     Zero is returned, and the velocity kept, where the direction has no tangent part. The product
     with the position needs the position itself only up to its pending kicks, since the outputs of
     the direction are known.
     """
+    rows, pending, f, g, _ = ball
     along = dot(direction, rows[0]) + dot(outputs, pending[0])
     total = dot(direction, direction)
     square = total - along * along
@@ -114,72 +143,45 @@ def _new_velocity(rows, pending, f, g, direction, outputs):
 
 
 @numba.njit(**JIT)
-def _recompute(rows, f, g, normals, jumps):
+def _recompute(ball, room):
     """Make position and velocity orthonormal again and their outputs anew, against drift."""
-    r = rows.shape[1]
-    position, velocity = rows[0], rows[1]
-    norm = 1.0 / math.sqrt(dot(position, position))
-    for i in range(r):
-        position[i] *= norm
-    along = dot(position, velocity)
-    for i in range(r):
-        velocity[i] -= along * position[i]
+    position, velocity = ball.rows[0], ball.rows[1]
+    position *= 1.0 / math.sqrt(dot(position, position))
+    velocity -= dot(position, velocity) * position
     speed = dot(velocity, velocity)
     # A ball that has not been given a velocity yet has none to normalise.
-    speed = 1.0 / math.sqrt(speed) if speed > 0.0 else 0.0
-    for i in range(r):
-        velocity[i] *= speed
-    for j in range(len(f)):
-        f_j = dot(normals[j], position)
-        if f_j == 0.0 or (f_j > 0.0) != (jumps[j] > 0.0):
-            f_j = math.copysign(OFF_THE_WALL, jumps[j])
-        f[j] = f_j
-        g[j] = dot(normals[j], velocity)
+    velocity *= 1.0 / math.sqrt(speed) if speed > 0.0 else 0.0
+    for j in range(len(ball.f)):
+        f_j = dot(room.normals[j], position)
+        if f_j == 0.0 or (f_j > 0.0) != (room.jumps[j] > 0.0):
+            f_j = math.copysign(OFF_THE_WALL, room.jumps[j])
+        ball.f[j] = f_j
+        ball.g[j] = dot(room.normals[j], velocity)
 
 
 @numba.njit(**JIT)
-def _run(
-    rows,
-    f,
-    g,
-    clock,
-    directions,
-    outputs,
-    waits,
-    normals,
-    gram,
-    jumps,
-    max_events,
-    path_length,
-    first,
-    draws,
-    records,
-):
+def _run(ball, room, directions, outputs, waits, first, draws, records):
     """Roll until all ``draws`` from ``first`` on are made or the block of directions is used up.
 
-    ``rows`` (3, r) holds position, velocity and the integral of the position since the last draw;
-    ``clock`` the path to the next refreshment, the path to the next draw, the growth of rounding
-    errors and the draws since the outputs were recomputed. All are updated in place. A record is
-    bounces, refreshments, capped segments and the mean position. Returns how many draws there are
-    and how many directions were used.
+    A record is bounces, refreshments, capped segments and the mean position. Returns how many draws
+    there are and how many directions were used.
     """
-    n_walls = len(f)
-    kicks = np.empty((3, n_walls))
-    pending = np.zeros((3, n_walls))
-    cotangents = np.empty(n_walls)
+    rows, clock = ball.rows, ball.clock
+    kicks = np.empty((3, len(ball.f)))
+    cotangents = np.empty(len(ball.f))
     used = 0
     for k in range(first, len(draws)):
         record = records[k]
         if rows.shape[1] == 1:
             # The sphere of R^1 is two points: there is nowhere to roll to.
-            rows[2] = path_length * rows[0]
+            rows[2] = room.path_length * rows[0]
             clock[1] = 0.0
         while clock[1] > 0.0:
             if clock[0] <= 0.0:
                 if used == len(waits):
-                    _settle(rows, pending, normals)
+                    _settle(ball, room.normals)
                     return k, used
-                growth = _new_velocity(rows, pending, f, g, directions[used], outputs[used])
+                growth = _new_velocity(ball, directions[used], outputs[used])
                 used += 1
                 if growth == 0.0:
                     continue
@@ -187,40 +189,25 @@ def _run(
                 clock[2] *= growth
                 record[1] += 1
                 if clock[2] > MAX_ERROR_GROWTH:
-                    _settle(rows, pending, normals)
-                    _recompute(rows, f, g, normals, jumps)
+                    _settle(ball, room.normals)
+                    _recompute(ball, room)
                     clock[2] = 1.0
             duration = min(clock[0], clock[1], 3.0)
-            bounces = _segment(
-                rows,
-                pending,
-                f,
-                g,
-                duration,
-                normals,
-                gram,
-                jumps,
-                max_events,
-                kicks,
-                cotangents,
-            )
-            if bounces < 0:
-                record[0] += max_events
-                record[2] += 1
-            else:
-                record[0] += bounces
+            bounces = _segment(ball, room, duration, kicks, cotangents)
+            record[0] += bounces if bounces >= 0 else room.max_events
+            record[2] += bounces < 0
             clock[0] -= duration
             clock[1] -= duration
-        _settle(rows, pending, normals)
+        _settle(ball, room.normals)
         clock[3] += 1.0
         if clock[3] >= REFRESH_EVERY:
-            _recompute(rows, f, g, normals, jumps)
+            _recompute(ball, room)
             clock[2] = 1.0
             clock[3] = 0.0
         draws[k] = rows[0]
-        record[3:] = rows[2] / path_length
+        record[3:] = rows[2] / room.path_length
         rows[2] = 0.0
-        clock[1] = path_length
+        clock[1] = room.path_length
     return len(draws), used
 
 
@@ -295,31 +282,24 @@ class RollingBall(BlockSampler):
         """
         draws = np.empty((n_draws, self.walls.dimension))
         records = np.zeros((n_draws, 3 + self.walls.dimension))
-        rows = np.stack([self.w, self.v, np.zeros_like(self.w)])
+        walls = self.walls
+        ball = _Ball(
+            np.stack([self.w, self.v, np.zeros_like(self.w)]),
+            np.zeros((3, walls.n_walls)),
+            self.outputs,
+            self.output_velocities,
+            self.clock,
+        )
+        room = _Room(walls.normals, self.gram, walls.jumps, self.max_events, self.path_length)
         done = 0
         while done < n_draws:
             if self.needs_block and self.clock[0] <= 0.0:
                 self.new_block(rng)
             start = self.block.used
-            done, used = _run(
-                rows,
-                self.outputs,
-                self.output_velocities,
-                self.clock,
-                self.block.directions[start:],
-                self.block.outputs[start:],
-                self.waits[start:],
-                self.walls.normals,
-                self.gram,
-                self.walls.jumps,
-                self.max_events,
-                self.path_length,
-                done,
-                draws,
-                records,
-            )
+            ahead = self.block.directions[start:], self.block.outputs[start:], self.waits[start:]
+            done, used = _run(ball, room, *ahead, done, draws, records)
             self.block.take(used)
-        self.w, self.v = rows[0].copy(), rows[1].copy()
+        self.w, self.v = ball.rows[0].copy(), ball.rows[1].copy()
         return draws, records
 
 
@@ -378,13 +358,8 @@ def simulate_billiard(walls, w, n_draws, *, rng, **options):
     n_draws : int
         How many positions to return.
     rng : numpy.random.Generator
-    path_length : float, default 1.5
-        Length of the path between two recorded positions, in radians.
-    refresh_rate : float, default 0.2
-        Velocity refreshments per radian, on average.
-    max_events : int, optional
-        A segment (at most 3 radians) with more bounces is given up and counted. The draws stay
-        exact, the mean positions do not.
+    path_length, refresh_rate, max_events
+        As for :class:`bayeskernels.samplers.Billiard`; the path is 1.5 radians long by default.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already.
 
@@ -394,9 +369,9 @@ def simulate_billiard(walls, w, n_draws, *, rng, **options):
 
     Examples
     --------
-    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), np.ones(2, dtype=bool))
-    >>> walls = geometry.with_costs(np.full(2, np.inf))
-    >>> path = simulate_billiard(walls, np.ones(2), 4000, rng=np.random.default_rng(1))
+    >>> geometry = bk.samplers.WallGeometry.from_features(np.eye(2), [True, True])
+    >>> walls, rng = geometry.with_costs([np.inf] * 2), np.random.default_rng(1)
+    >>> path = simulate_billiard(walls, np.ones(2), 4000, rng=rng)
     >>> bool(np.abs(path.centres.mean(axis=0) - 2 / np.pi).max() < 0.02)  # mean of a quarter circle
     True
     """

@@ -1,13 +1,20 @@
 import numpy as np
 import pytest
+from random_walls import make_walls
 
-from bayeskernels.samplers import WallGeometry
+from bayeskernels.samplers import (
+    WallGeometry,
+    simulate_kernel_gibbs,
+    simulate_refractive_billiard,
+)
+from bayeskernels.samplers.directions.billiards.billiard_ball import BilliardBall
 from bayeskernels.samplers.directions.block_draws import (
     BLOCK_SIZE,
     DirectionBlock,
     fresh_outputs,
     outputs_at,
 )
+from bayeskernels.samplers.directions.kernel_gibbs import GreatCircleWalker
 
 
 @pytest.fixture
@@ -58,3 +65,15 @@ def test_a_point_on_a_wall_stands_beside_it():
     np.testing.assert_array_equal(np.sign(outputs), [1, -1, 1])
     assert (np.abs(outputs) < 1e-12).all()
     assert fresh_outputs(np.array([1.0, 1.0, -1.0]), walls)[2] == -1.0
+
+
+@pytest.mark.parametrize(
+    ("simulate", "sampler"),
+    [(simulate_kernel_gibbs, GreatCircleWalker), (simulate_refractive_billiard, BilliardBall)],
+)
+def test_one_by_one_equals_many_at_once(simulate, sampler):
+    walls, _, _ = make_walls()
+    whole = simulate(walls, np.ones(8), 200, rng=np.random.default_rng(1), sweeps=3)
+    alone, rng = sampler(walls, np.ones(8), sweeps=3), np.random.default_rng(1)
+    single = np.concatenate([alone.move(rng)[0] for _ in range(200)])
+    np.testing.assert_array_equal(whole.draws, single)

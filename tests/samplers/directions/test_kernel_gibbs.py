@@ -1,21 +1,12 @@
 import numpy as np
 import pytest
+from random_walls import make_walls
 
 from bayeskernels.geometry.version_space import find_consistent_direction
-from bayeskernels.samplers import WallGeometry, label_costs, simulate_kernel_gibbs
+from bayeskernels.samplers import simulate_kernel_gibbs
 from bayeskernels.samplers.directions import kernel_gibbs
 from bayeskernels.samplers.directions.great_circle import draw_angle
 from bayeskernels.samplers.directions.kernel_gibbs import GreatCircleWalker
-
-
-def make_walls(m=40, r=8, q=0.1, seed=0):
-    rng = np.random.default_rng(seed)
-    features = rng.standard_normal((m, r))
-    is_positive = features @ rng.standard_normal(r) > 0
-    if q > 0:
-        is_positive ^= rng.random(m) < q
-    geometry = WallGeometry.from_features(features, is_positive)
-    return geometry.with_costs(label_costs(is_positive, q, q)), features, is_positive
 
 
 def density_on_circle(f, g, jumps):
@@ -79,15 +70,6 @@ def test_outputs_do_not_drift(r):
         walker.move(rng)
         np.testing.assert_allclose(walker.outputs, walls.normals @ walker.w, atol=1e-10)
         assert walker.growth <= kernel_gibbs.MAX_ERROR_GROWTH * 1e3
-
-
-def test_one_by_one_equals_many_at_once():
-    walls, _, _ = make_walls()
-    whole = simulate_kernel_gibbs(walls, np.ones(8), 100, rng=np.random.default_rng(1), sweeps=3)
-    walker = GreatCircleWalker(walls, np.ones(8), sweeps=3)
-    rng = np.random.default_rng(1)
-    single = np.concatenate([walker.move(rng)[0] for _ in range(100)])
-    np.testing.assert_array_equal(whole.draws, single)
 
 
 def test_leaves_a_forbidden_start():

@@ -52,54 +52,36 @@ CIRCLES = (
     4,
 )
 
+# From what is wrong to the function and the change in its source.
 MUTATIONS = {
     "sign of the refraction": (
         BILLIARD,
         "velocity_behind",
-        "jump if velocity < 0 else -jump",
-        "-jump if velocity < 0 else jump",
+        "jump if velocity < 0 else -jump -> -jump if velocity < 0 else jump",
     ),
-    "refraction too weak": (BILLIARD, "velocity_behind", "2.0 * cost", "1.0 * cost"),
-    "no reflection": (BILLIARD, "velocity_behind", "return -velocity", "return velocity"),
-    "kick of the position": (BILLIARD, "fly", "kicks[0, wall] +=", "kicks[0, wall] -="),
+    "refraction too weak": (BILLIARD, "velocity_behind", "2.0 * cost -> 1.0 * cost"),
+    "no reflection": (BILLIARD, "velocity_behind", "return -velocity -> return velocity"),
+    "kick of the position": (BILLIARD, "fly", "kicks[0, wall] += -> kicks[0, wall] -="),
     "direction of a crossing": (
         CIRCLES,
         "draw_angle",
-        "energy += jumps[j] if f[j] > 0.0 else -jumps[j]",
-        "energy -= jumps[j] if f[j] > 0.0 else -jumps[j]",
+        "energy += jumps[j] if -> energy -= jumps[j] if",
     ),
-    "other half of the circle": (
-        CIRCLES,
-        "draw_angle",
-        "total_energy - energy if",
-        "energy if",
-    ),
-    "sign of the energy": (
-        CIRCLES,
-        "draw_angle",
-        "math.exp(-cost)",
-        "math.exp(cost)",
-    ),
-    "place of an interval": (
-        CIRCLES,
-        "draw_angle",
-        "return start + share *",
-        "return share *",
-    ),
+    "other half of the circle": (CIRCLES, "draw_angle", "total_energy - energy if -> energy if"),
+    "sign of the energy": (CIRCLES, "draw_angle", "math.exp(-cost) -> math.exp(cost)"),
+    "place of an interval": (CIRCLES, "draw_angle", "return start + share * -> return share *"),
     "angle of an ellipse": (
         LADDER,
         "_move",
-        "f[j] = f[j] * cos_t + speeds[j] * sin_t",
-        "f[j] = f[j] * cos_t - speeds[j] * sin_t",
+        "f[j] = f[j] * cos_t + speeds[j] * sin_t -> f[j] = f[j] * cos_t - speeds[j] * sin_t",
     ),
-    "turn of the kicks": (LADDER, "_turn", "pending[j] *= cos_t", "pending[j] *= sin_t"),
+    "turn of the kicks": (LADDER, "_turn", "pending[j] *= cos_t -> pending[j] *= sin_t"),
     "sign of a swap": (
         LADDER,
         "_swap_gain",
-        "difference if low[j] > 0.0 else -difference",
-        "-difference if low[j] > 0.0 else difference",
+        "gain += difference if -> gain -= difference if",
     ),
-    "free swaps": (LADDER, "_swap_gain", "return gain", "return 0.0"),
+    "free swaps": (LADDER, "_swap_gain", "return gain -> return 0.0"),
 }
 
 
@@ -125,7 +107,8 @@ def as_plain_python(monkeypatch, functions):
         monkeypatch.setattr(module, name, getattr(function, "py_func", function))
 
 
-def mutate(monkeypatch, module, name, old, new):
+def mutate(monkeypatch, module, name, change):
+    old, _, new = change.partition(" -> ")
     source = inspect.getsource(getattr(module, name))
     source = source[source.index("def ") :]
     assert source.count(old) == 1, f"{name} has no line {old!r} any more: adapt the mutation"
@@ -148,8 +131,8 @@ def test_plain_python_kernel_is_right(kernel, monkeypatch):
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_planted_error_shows(name, monkeypatch):
-    (module, simulate, functions, sweeps), function, old, new = MUTATIONS[name]
-    mutate(monkeypatch, module, function, old, new)
+    (module, simulate, functions, sweeps), function, change = MUTATIONS[name]
+    mutate(monkeypatch, module, function, change)
     as_plain_python(monkeypatch, functions)
     assert p_value(simulate, sweeps) < 1e-9
 
@@ -167,43 +150,33 @@ ROLLING_MUTATIONS = {
     "turn of the velocity": (
         rolling_ball,
         "_turn",
-        "velocity * cos_t - position * sin_t",
-        "velocity * cos_t + position * sin_t",
+        "velocity * cos_t - position * sin_t -> velocity * cos_t + position * sin_t",
     ),
-    "kick of the position": (wall_dynamics, "fly", "kicks[0, wall] +=", "kicks[0, wall] -="),
-    "kick of the velocity": (wall_dynamics, "fly", "kicks[1, wall] +=", "kicks[1, wall] -="),
-    "kick of the mean position": (wall_dynamics, "fly", "kicks[2, wall] +=", "kicks[2, wall] -="),
+    "kick of the position": (wall_dynamics, "fly", "kicks[0, wall] += -> kicks[0, wall] -="),
+    "kick of the velocity": (wall_dynamics, "fly", "kicks[1, wall] += -> kicks[1, wall] -="),
+    "kick of the mean position": (wall_dynamics, "fly", "kicks[2, wall] += -> kicks[2, wall] -="),
     "new velocity not tangent": (
         rolling_ball,
         "_new_velocity",
-        "direction[i] - along * rows[0, i]",
-        "direction[i]",
+        "direction[i] - along * rows[0, i] -> direction[i]",
     ),
     "outputs of the new velocity": (
         rolling_ball,
         "_new_velocity",
-        "outputs[j] - along * f[j]",
-        "outputs[j] + along * f[j]",
+        "outputs[j] - along * f[j] -> outputs[j] + along * f[j]",
     ),
-    "pending kicks forgotten": (
-        rolling_ball,
-        "_new_velocity",
-        " + dot(outputs, pending[0])",
-        "",
-    ),
+    "pending kicks forgotten": (rolling_ball, "_new_velocity", " + dot(outputs, pending[0]) -> "),
     "kicks of the new velocity": (
         rolling_ball,
         "_new_velocity",
-        "-along * scale * pending[0, j]",
-        "along * scale * pending[0, j]",
+        "-along * scale * pending[0, j] -> along * scale * pending[0, j]",
     ),
     "settling of the velocity": (
         rolling_ball,
         "_settle",
-        "rows[1, i] += b * normal",
-        "rows[1, i] -= b * normal",
+        "rows[1, i] += b * normal -> rows[1, i] -= b * normal",
     ),
-    "turning round at the cap": (rolling_ball, "_segment", "g[:] = -g_before", "g[:] = g_before"),
+    "turning round at the cap": (rolling_ball, "_segment", "g[:] = -g_before -> g[:] = g_before"),
 }
 
 

@@ -3,13 +3,12 @@ import logging
 import numpy as np
 import pymc as pm
 import pytest
+from random_walls import make_walls
 
 import bayeskernels as bk
 from bayeskernels.geometry.version_space import find_consistent_direction
 from bayeskernels.samplers import (
     RefractiveBilliard,
-    WallGeometry,
-    label_costs,
     simulate_refractive_billiard,
 )
 from bayeskernels.samplers.directions.billiards import billiard_ball, wall_dynamics
@@ -23,31 +22,12 @@ from bayeskernels.samplers.directions.billiards.wall_dynamics import (
 Q = 0.1
 
 
-def make_walls(m=40, r=8, q=Q, seed=0):
-    rng = np.random.default_rng(seed)
-    features = rng.standard_normal((m, r))
-    is_positive = features @ rng.standard_normal(r) > 0
-    if q > 0:
-        is_positive ^= rng.random(m) < q
-    geometry = WallGeometry.from_features(features, is_positive)
-    return geometry.with_costs(label_costs(is_positive, q, q)), features, is_positive
-
-
 def fly(walls, z, p, duration, max_events=100_000):
     """Position, velocity and counts after one trajectory, from the kernel's own kicks."""
     kicks, cotangents = np.empty((3, walls.n_walls)), np.empty(walls.n_walls)
     f, g = walls.normals @ z, walls.normals @ p
-    events, reflections = wall_dynamics.fly(
-        f,
-        g,
-        walls.normals,
-        wall_gram(walls.normals),
-        walls.jumps,
-        duration,
-        max_events,
-        kicks,
-        cotangents,
-    )
+    gram, options = wall_gram(walls.normals), (duration, max_events, kicks, cotangents)
+    events, reflections = wall_dynamics.fly(f, g, walls.normals, gram, walls.jumps, *options)
     position, velocity, _ = kicks @ walls.normals
     end_z = z * np.cos(duration) + p * np.sin(duration) + position
     end_p = p * np.cos(duration) - z * np.sin(duration) + velocity
@@ -214,17 +194,6 @@ def test_gram_on_demand_equals_stored():
     np.testing.assert_array_equal(stored.events, on_demand.events)
 
 
-def test_one_by_one_equals_many_at_once():
-    walls, _, _ = make_walls()
-    whole = simulate_refractive_billiard(
-        walls, np.ones(8), 200, rng=np.random.default_rng(1), sweeps=3
-    )
-    ball = BilliardBall(walls, np.ones(8), sweeps=3)
-    rng = np.random.default_rng(1)
-    single = np.concatenate([ball.move(rng)[0] for _ in range(200)])
-    np.testing.assert_array_equal(whole.draws, single)
-
-
 def test_start_in_the_forbidden_region_is_refused():
     walls, _, is_positive = make_walls(m=5, r=2, q=0.0)
     wrong = -walls.normals.T @ np.where(is_positive, 1.0, -1.0)
@@ -264,21 +233,8 @@ def test_bad_options(model, options):
 
 def test_cap_is_reported_by_pymc(model, caplog):
     with model, caplog.at_level(logging.WARNING, logger="bayeskernels"):
-        idata = pm.sample(
-            50,
-            tune=0,
-            chains=1,
-            random_seed=1,
-            quiet=True,
-            progressbar=False,
-            compute_convergence_checks=False,
-            refractive_billiard={
-                "max_events": 3,
-                "sweeps": 2,
-                "duration": (1.0, 1.5),
-                "circles": False,
-            },
-        )
+        options = {"max_events": 3, "sweeps": 2, "duration": (1.0, 1.5), "circles": False}
+        idata = pm.sample(50, tune=0, chains=1, quiet=True, refractive_billiard=options)
     stats = idata.sample_stats
     assert stats["refractive_capped"].sum() > 0
     assert stats["refractive_capped"].max() <= 2  # the option sweeps has arrived, too
