@@ -35,7 +35,7 @@ def sparse_gp_classifier(
     g=None,
     eta=None,
     inclusion=(1.0, 1.0),
-):
+) -> pm.Model:
     """Gaussian-process classifier on a random set of active points.
 
     Parameters
@@ -44,10 +44,6 @@ def sparse_gp_classifier(
         As for :func:`bayeskernels.models.generalized_kernel_model`; 1 / g is the variance of the
         process.
     link : {"probit", "logistic"}
-
-    Returns
-    -------
-    pm.Model
 
     Examples
     --------

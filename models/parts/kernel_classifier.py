@@ -38,7 +38,7 @@ JITTER = 1e-8
 
 def build_kernel_classifier(
     kind, X, columns, classes, kernel, *, add_rates, rank, factorization, softness=0.0, remedy
-):
+) -> pm.Model:
     """Put a kernel classifier into the model in context, or into a new one.
 
     Parameters
@@ -60,10 +60,6 @@ def build_kernel_classifier(
         The latter where it is random.
     remedy : str
         What to do where no classifier makes no error, for the message.
-
-    Returns
-    -------
-    pm.Model
     """
     # All that can be refused is refused before the model is touched.
     model = open_model()

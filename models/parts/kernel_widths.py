@@ -33,17 +33,13 @@ def mean_distance(X):
     return float(max(distance, 1e-12))
 
 
-def mean_distance_kernel(X):
+def mean_distance_kernel(X) -> pm.gp.cov.ExpQuad:
     r"""Gaussian kernel :math:`\exp(-|x - x'|^2 / \theta^2)`, theta the mean distance of the inputs.
 
     Parameters
     ----------
     X : array of shape (n, p)
         Beyond 2,000 rows the mean is taken over a random sample of them.
-
-    Returns
-    -------
-    pm.gp.cov.ExpQuad
 
     Examples
     --------

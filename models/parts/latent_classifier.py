@@ -27,7 +27,9 @@ from bayeskernels.specification.smooth import LatentClassifierSpecification
 __all__ = ["build_latent_classifier"]
 
 
-def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, link, labels):
+def build_latent_classifier(
+    kind, X, y, *, kernel, bias, g, eta, inducing=None, link, labels
+) -> pm.Model:
     """Put a Gaussian process with an offset and labels into the model in context, or a new one.
 
     Parameters
@@ -40,10 +42,6 @@ def build_latent_classifier(kind, X, y, *, kernel, bias, g, eta, inducing=None, 
         How prediction turns outputs into probabilities.
     labels : Distribution
         Of the observed labels (0 and 1), given outputs f.
-
-    Returns
-    -------
-    pm.Model
     """
     X, columns, kernel = read_inputs(X, kernel, bias, default=mean_distance_kernel)
     classes = as_two_classes(y, len(X))

@@ -15,7 +15,7 @@ __all__ = ["LINKS", "Labels", "Targets", "read_observations"]
 LINKS = ("probit", "logistic", "identity")
 
 
-def read_observations(y, n, link, noise):
+def read_observations(y, n, link, noise) -> "Labels | Targets":
     """Check y and what belongs to the link, before a model is touched.
 
     Parameters
@@ -24,10 +24,6 @@ def read_observations(y, n, link, noise):
     n : int
     link : {"probit", "logistic", "identity"}
     noise : float, prior or None
-
-    Returns
-    -------
-    Labels or Targets
     """
     if link not in LINKS:
         raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}; got {link!r}.")

@@ -7,14 +7,10 @@ from bayeskernels.specification.base import attach_specification, refuse_second_
 __all__ = ["open_model", "specify"]
 
 
-def open_model():
+def open_model() -> pm.Model:
     """The model in context, or a new one where there is none.
 
     A model that holds one of the zoo is refused: prediction would not know which of them is meant.
-
-    Returns
-    -------
-    pm.Model
     """
     model = pm.Model.get_context(error_if_none=False) or pm.Model()
     refuse_second_specification(model)

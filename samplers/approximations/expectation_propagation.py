@@ -62,13 +62,8 @@ class ExpectationPropagation:
         self.options = {"form": form, "tolerance": tolerance}
         self.options |= {"max_sweeps": max_sweeps, "damping": damping}
 
-    def fit(self):
-        """Run to convergence.
-
-        Returns
-        -------
-        GaussianDirections
-        """
+    def fit(self) -> "GaussianDirections":
+        """Run to convergence."""
         w = self.w
         target = LabelNoiseTarget(self.model.rvs_to_values[w], self.model)
         all_walls = target.walls({})

@@ -154,7 +154,7 @@ class MemoryPlan:
     nbytes: int
 
 
-def plan_memory(memory_limit, *, n_points, n_perceptrons, held, itemsize):
+def plan_memory(memory_limit, *, n_points, n_perceptrons, held, itemsize) -> MemoryPlan:
     """Share a memory limit out to perceptrons at work, a batch of rows and the cache.
 
     Parameters
@@ -168,10 +168,6 @@ def plan_memory(memory_limit, *, n_points, n_perceptrons, held, itemsize):
         Bytes that are needed in any case: inputs and permutations.
     itemsize : int
         Bytes of a kernel value in the cache.
-
-    Returns
-    -------
-    MemoryPlan
 
     Examples
     --------

@@ -195,7 +195,7 @@ def learn_perceptrons(
     max_passes=1000,
     class_names=None,
     progressbar=False,
-):
+) -> LearnedPerceptrons:
     """Learn a perceptron for every permutation and class, all in lock-step.
 
     Parameters
@@ -210,10 +210,6 @@ def learn_perceptrons(
     class_names : sequence, optional
         What to call the classes in an error.
     progressbar : bool
-
-    Returns
-    -------
-    LearnedPerceptrons
 
     Raises
     ------

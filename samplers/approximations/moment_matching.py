@@ -261,7 +261,7 @@ class GaussianPosterior:
 
 def propagate_expectations(
     walls, *, form="auto", tolerance=1e-8, max_sweeps=300, damping=1.0, gram=None
-):
+) -> GaussianPosterior:
     """Approximate a piecewise constant posterior of a direction by a Gaussian.
 
     Parameters
@@ -272,10 +272,6 @@ def propagate_expectations(
         changes oscillate, which is what damping is for.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already, for the dual form.
-
-    Returns
-    -------
-    GaussianPosterior
 
     Examples
     --------

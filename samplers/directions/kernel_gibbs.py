@@ -172,7 +172,7 @@ class CirclePath:
     angles: np.ndarray
 
 
-def simulate_kernel_gibbs(walls, w, n_draws, *, rng, sweeps=1):
+def simulate_kernel_gibbs(walls, w, n_draws, *, rng, sweeps=1) -> CirclePath:
     """Sample directions from a piecewise constant density on the sphere, without PyMC.
 
     Parameters
@@ -186,10 +186,6 @@ def simulate_kernel_gibbs(walls, w, n_draws, *, rng, sweeps=1):
     rng : numpy.random.Generator
     sweeps : int, default 1
         Great circles per returned direction.
-
-    Returns
-    -------
-    CirclePath
 
     Examples
     --------

@@ -45,7 +45,7 @@ class BilliardPath:
     capped: np.ndarray
 
 
-def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options):
+def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options) -> BilliardPath:
     """Sample directions from a piecewise constant density on the sphere, without PyMC.
 
     Parameters
@@ -63,10 +63,6 @@ def simulate_refractive_billiard(walls, z, n_draws, *, rng, sweeps=1, **options)
         Gram matrix of the normals where it is known already.
     duration, max_events, tempering, circles
         As for :class:`bayeskernels.samplers.RefractiveBilliard`.
-
-    Returns
-    -------
-    BilliardPath
 
     Examples
     --------

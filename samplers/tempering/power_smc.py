@@ -46,7 +46,9 @@ class PowerSMC:
         return self.powers, -self.energies
 
 
-def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, **options):
+def power_smc(
+    target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, **options
+) -> PowerSMC:
     """Run particles from the prior to the posterior.
 
     Parameters
@@ -62,10 +64,6 @@ def power_smc(target, rng, *, n_particles=300, sweeps=2, share=0.5, keep=True, *
         Whether particles of all powers are kept, or only those of the last.
     **options
         Passed to :class:`bayeskernels.samplers.tempering.powered_chain.PoweredChain`.
-
-    Returns
-    -------
-    PowerSMC
 
     Examples
     --------

@@ -155,7 +155,7 @@ class PowerTempering:
         particles=40,
         random_seed=None,
         progressbar=True,
-    ):
+    ) -> TemperedDraws:
         """Sample the posterior and estimate the evidence.
 
         Parameters
@@ -173,10 +173,6 @@ class PowerTempering:
         random_seed : int, optional
             The draws do not depend on ``cores``.
         progressbar : bool
-
-        Returns
-        -------
-        TemperedDraws
         """
         for name, value, least in (
             ("draws", draws, 20),

@@ -8,6 +8,7 @@ changes at b = 1. The integral of :math:`p_0 e^E` is the evidence whatever the r
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -152,58 +153,55 @@ def _log_gamma_density(value, parameters):
     return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(value) - rate * value
 
 
+class _Place(NamedTuple):
+    """Where a chain is, changed in place: see the attributes of :class:`PoweredChain`."""
+
+    active: ActiveColumns
+    f: np.ndarray
+    z: np.ndarray
+    scalars: np.ndarray
+
+
+class _Points(NamedTuple):
+    """What all moves of the active set need of the target."""
+
+    positive: np.ndarray
+    diagonal: np.ndarray
+    log_prior: np.ndarray
+
+
 @numba.njit(**JIT)
-def _sweep(
-    state,
-    f,
-    z,
-    scalars,
-    positive,
-    power,
-    hyper,
-    log_prior,
-    gram,
-    diagonal,
-    windows,
-    width,
-    steps,
-    transports,
-    rng,
-    window_counts,
-    counts,
-):
-    """One sweep where the kernel matrix is stored."""
-    n = len(f)
+def _draw_change(active, width, rng):
+    """A window of sizes, and the points that a move of the active set may bring in."""
+    k = active.size[0]
+    low, high, is_forked = draw_window(k, len(active.points), len(active.is_active), width, rng)
+    wanted = high - k + (high - low if is_forked else 0)
+    return (low, high, is_forked), draw_inactive(active.is_active, wanted, rng)
+
+
+@numba.njit(**JIT)
+def _change_set(place, points, power, window, born, columns, rows, rng, window_counts):
+    """Move the active set; row ``rows[a]`` of ``columns`` is the kernel column of ``born[a]``."""
+    active, f, z, scalars = place
+    positive, diagonal, log_prior = points
+    g, (low, high, is_forked) = scalars[G], window
+    kind = move_fork(
+        active, f, z, g, power, positive, low, high, is_forked, born, columns, rows, diagonal,
+        log_prior, rng,
+    )  # fmt: skip
+    window_counts[kind] += 1
+
+
+@numba.njit(**JIT)
+def _sweep(place, points, power, hyper, options, gram, rng, window_counts, counts):
+    """Move the active set, where the kernel matrix is stored; then precisions and coefficients."""
+    windows, width, steps, transports = options
+    positive = points.positive
     for _ in range(windows):
-        k = state.size[0]
-        low, high, is_forked = draw_window(k, len(state.points), n, width, rng)
-        wanted = high - k + (high - low if is_forked else 0)
-        born = draw_inactive(state.is_active, wanted, rng)
-        kind = move_fork(
-            state,
-            f,
-            z,
-            scalars[G],
-            power,
-            positive,
-            low,
-            high,
-            is_forked,
-            born,
-            gram,
-            born,
-            diagonal,
-            log_prior,
-            rng,
-        )
-        window_counts[kind] += 1
-    _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
-
-
-@numba.njit(**JIT)
-def _finish(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts):
-    move_precisions(state, f, z, scalars, positive, power, hyper, rng)
-    move_coefficients(state, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
+        window, born = _draw_change(place.active, width, rng)
+        _change_set(place, points, power, window, born, gram, born, rng, window_counts)
+    move_precisions(*place, positive, power, hyper, rng)
+    move_coefficients(*place, positive, power, hyper, steps, transports, rng, counts)
 
 
 @numba.njit(**JIT)
@@ -297,49 +295,19 @@ class PoweredChain:
         if self.since_rebuild >= REBUILD_EVERY:
             self.place(self.state)
         self.since_rebuild += 1
-        hyper = target.hyper(power)
-        where = self.active, self.f, self.z, self.scalars, target.positive, power
-        if target.gram is not None:
-            _sweep(
-                *where,
-                hyper,
-                target.log_prior,
-                target.gram,
-                target.diagonal,
-                self.windows,
-                self.width,
-                self.steps,
-                self.transports,
-                rng,
-                self.window_counts,
-                self.counts,
-            )
-            return
-        for _ in range(self.windows):
-            k = int(self.active.size[0])
-            low, high, is_forked = draw_window(k, target.max_active, target.n, self.width, rng)
-            wanted = high - k + (high - low if is_forked else 0)
-            born = draw_inactive(self.active.is_active, wanted, rng)
-            columns = target.columns(born) if wanted else np.empty((0, target.n))
-            kind = move_fork(
-                self.active,
-                self.f,
-                self.z,
-                self.scalars[G],
-                power,
-                target.positive,
-                low,
-                high,
-                is_forked,
-                born,
-                columns,
-                np.arange(wanted),
-                target.diagonal,
-                target.log_prior,
-                rng,
-            )
-            self.window_counts[kind] += 1
-        _finish(*where, hyper, self.steps, self.transports, rng, self.counts)
+        place = _Place(self.active, self.f, self.z, self.scalars)
+        points = _Points(target.positive, target.diagonal, target.log_prior)
+        gram, windows = target.gram, self.windows
+        if gram is None:
+            for _ in range(windows):
+                window, born = _draw_change(self.active, self.width, rng)
+                columns = target.columns(born) if len(born) else np.empty((0, target.n))
+                given = power, window, born, columns, np.arange(len(born))
+                _change_set(place, points, *given, rng, self.window_counts)
+            gram, windows = np.empty((0, target.n)), 0
+        options = windows, self.width, self.steps, self.transports
+        given = power, target.hyper(power), options, gram
+        _sweep(place, points, *given, rng, self.window_counts, self.counts)
 
     @property
     def points(self):

@@ -16,17 +16,13 @@ __all__ = ["draws_to_posterior", "read_target"]
 _ROLES = ("gamma", "beta", "u", "g", "eta")
 
 
-def read_target(model):
+def read_target(model) -> PoweredTarget:
     """Target of a sparse generalized kernel model with the probit link.
 
     Parameters
     ----------
     model : pm.Model
         Its precisions are fixed, or have Gamma priors with fixed parameters.
-
-    Returns
-    -------
-    PoweredTarget
     """
     specification = specification_of(model)
     if specification.indicators is None:
@@ -88,7 +84,7 @@ def _precision(model, name):
     return shape, 1.0 / scale
 
 
-def draws_to_posterior(model, draws):
+def draws_to_posterior(model, draws) -> xr.Dataset:
     """Posterior as ``pm.sample`` gives it.
 
     Parameters
@@ -96,10 +92,6 @@ def draws_to_posterior(model, draws):
     model : pm.Model
     draws : list of list of PoweredState
         Of each chain.
-
-    Returns
-    -------
-    xr.Dataset
     """
     specification = specification_of(model)
     n = len(specification.training)

@@ -299,7 +299,7 @@ class BilliardBall(BlockSampler):
         self._refresh()
 
 
-def gets_stuck(landscape, z, rng):
+def gets_stuck(landscape, z, rng) -> bool:
     """Whether a ball at z and others from the prior stay apart, judged by a short trial.
 
     Parameters
@@ -307,10 +307,6 @@ def gets_stuck(landscape, z, rng):
     landscape : ErrorLandscape
     z : array of shape (r,)
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -362,7 +362,7 @@ class ChordCentre:
 
 def chord_billiard(
     walls, w, *, rng, tolerance=1e-4, max_bounces=1_000_000, max_flight=10.0, gram=None
-):
+) -> ChordCentre:
     """Estimate the centre of mass of a version space by the paper's Algorithm 2; it is biased.
 
     Parameters
@@ -380,10 +380,6 @@ def chord_billiard(
         tau_max of the paper: a flight this long would leave the sphere's neighbourhood, so a new
         direction is drawn that points away from the last wall (equation (22)).
     gram : array of shape (n_walls, n_walls), optional
-
-    Returns
-    -------
-    ChordCentre
 
     Examples
     --------

@@ -170,7 +170,7 @@ class Descent:
         return [self.positions[k][i] for k, i in drawn], [self.outputs[k][i] for k, i in drawn]
 
 
-def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=None):
+def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=None) -> Descent:
     """Lower particles from the prior by sequential Monte Carlo, to place the rungs of a ladder.
 
     Parameters
@@ -185,10 +185,6 @@ def descend(landscape, rng, is_enough, *, particles=48, sweeps=4, step=1.0, end=
         Standard deviations of the energy from one beta to the next.
     end : float, optional
         A beta that must be among them, e.g. the last.
-
-    Returns
-    -------
-    Descent
     """
     z = rng.standard_normal((particles, landscape.normals.shape[1]))
     f = outputs_at(z, landscape.normals)
@@ -295,13 +291,8 @@ class NoiseLadder:
         _, outputs = descent.draw_particles(betas, rng)
         return cls(landscape, betas, outputs)
 
-    def run(self, rng, n_rounds, on_block=None):
-        """Move all replicas and propose swaps of neighbours, ``n_rounds`` times.
-
-        Returns
-        -------
-        LadderRun
-        """
+    def run(self, rng, n_rounds, on_block=None) -> LadderRun:
+        """Move all replicas and propose swaps of neighbours, ``n_rounds`` times."""
         landscape = self.landscape
         n_rungs, n_walls = self.balls.outputs.shape
         ladder = self.balls.ladder

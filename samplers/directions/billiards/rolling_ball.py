@@ -346,7 +346,7 @@ class RollingPath:
     capped: np.ndarray
 
 
-def simulate_billiard(walls, w, n_draws, *, rng, **options):
+def simulate_billiard(walls, w, n_draws, *, rng, **options) -> RollingPath:
     """Roll a ball through a version space, without PyMC.
 
     Parameters
@@ -362,10 +362,6 @@ def simulate_billiard(walls, w, n_draws, *, rng, **options):
         As for :class:`bayeskernels.samplers.Billiard`; the path is 1.5 radians long by default.
     gram : array of shape (n_walls, n_walls), optional
         Gram matrix of the normals where it is known already.
-
-    Returns
-    -------
-    RollingPath
 
     Examples
     --------
