@@ -15,6 +15,8 @@ without noise. The paper's rule for the label is right all the same: it looks on
 :math:`s_*`.
 """
 
+import pymc as pm
+
 from bayeskernels.models.generalized_kernel_model import build_generalized_kernel_model
 from bayeskernels.models.parts.kernel_widths import WidthOptions
 

@@ -16,17 +16,8 @@ BETA_PRIOR = (1.0, 0.1)
 def add_features(model, X, columns, basis):
     """Add inputs to a model in context; setting them later sets their features too.
 
-    Parameters
-    ----------
-    model : pm.Model
-    X : array of shape (n, p)
-    columns : list of str
-    basis : Basis
-
-    Returns
-    -------
-    SharedVariable of shape (n, M)
-        The features; the model has the dim ``basis`` for the weights.
+    Returns the features, a shared variable of shape (n, M); the model has the dim ``basis`` for the
+    weights.
     """
     features = register_inputs(model, X, columns, basis).features
     # A symbolic length: what PyTensor compiles is then cached for all data sets.

@@ -16,15 +16,7 @@ LINKS = ("probit", "logistic", "identity")
 
 
 def read_observations(y, n, link, noise) -> "Labels | Targets":
-    """Check y and what belongs to the link, before a model is touched.
-
-    Parameters
-    ----------
-    y : array_like of shape (n,)
-    n : int
-    link : {"probit", "logistic", "identity"}
-    noise : float, prior or None
-    """
+    """Check n observations y and what belongs to the link, before a model is touched."""
     if link not in LINKS:
         raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}; got {link!r}.")
     if link == "identity":

@@ -57,9 +57,8 @@ class LabelNoiseTarget:
     ----------
     value : TensorVariable
         Value variable of the direction, or of a matrix whose rows are directions.
-    model : pm.Model
-    compile_kwargs : dict, optional
-        Passed on where a graph has to be compiled.
+    model, compile_kwargs
+        As for :class:`bayeskernels.samplers.block_step.GraphReader`.
     """
 
     def __init__(self, value, model, compile_kwargs=None):

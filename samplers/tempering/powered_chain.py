@@ -7,6 +7,7 @@ then move geometrically from the reference to the truth while b goes from 0 to 1
 changes at b = 1. The integral of :math:`p_0 e^E` is the evidence whatever the reference.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,8 +83,12 @@ class PoweredTarget:
         Shape and rate of the Gamma priors, or the fixed value.
     set_prior : tuple of float
         Parameters of the Beta prior of the share of active points.
-    g_reference, eta_reference : tuple of float, optional
-        Shape and rate of the references; the priors by default.
+
+    Attributes
+    ----------
+    references : tuple
+        Shapes and rates of the references of g and eta: the priors, unless
+        :meth:`with_references` says otherwise.
     """
 
     def __init__(
@@ -97,8 +102,6 @@ class PoweredTarget:
         g_prior=(2.0, 0.05),
         eta_prior=(0.5, 0.05),
         set_prior=(1.0, 1.0),
-        g_reference=None,
-        eta_reference=None,
     ):
         self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
         self.max_active = int(max_active)
@@ -107,25 +110,19 @@ class PoweredTarget:
         diagonal = np.diag(self.gram) if diagonal is None else diagonal
         self.diagonal = np.ascontiguousarray(diagonal, dtype=np.float64)
         self.log_prior = log_size_weights(self.n, self.max_active, *set_prior)
-        self.priors = (g_prior, eta_prior)
-        # A fixed value has no reference.
-        self.references = tuple(
-            prior if reference is None or not isinstance(prior, tuple) else reference
-            for prior, reference in zip(self.priors, (g_reference, eta_reference), strict=True)
-        )
+        self.priors = self.references = (g_prior, eta_prior)
 
     @property
     def n(self):
         """Number of points."""
         return len(self.positive)
 
-    def with_references(self, g_reference, eta_reference):
-        """The same with other references."""
-        other = object.__new__(PoweredTarget)
-        other.__dict__.update(self.__dict__)
+    def with_references(self, *references):
+        """The same with other references of g and eta; a fixed value has none."""
+        other = copy(self)
         other.references = tuple(
             reference if isinstance(prior, tuple) else prior
-            for prior, reference in zip(self.priors, (g_reference, eta_reference), strict=True)
+            for prior, reference in zip(self.priors, references, strict=True)
         )
         return other
 
@@ -196,12 +193,13 @@ def _change_set(place, points, power, window, born, columns, rows, rng, window_c
 def _sweep(place, points, power, hyper, options, gram, rng, window_counts, counts):
     """Move the active set, where the kernel matrix is stored; then precisions and coefficients."""
     windows, width, steps, transports = options
+    active, f, z, scalars = place
     positive = points.positive
     for _ in range(windows):
-        window, born = _draw_change(place.active, width, rng)
+        window, born = _draw_change(active, width, rng)
         _change_set(place, points, power, window, born, gram, born, rng, window_counts)
-    move_precisions(*place, positive, power, hyper, rng)
-    move_coefficients(*place, positive, power, hyper, steps, transports, rng, counts)
+    move_precisions(active, f, z, scalars, positive, power, hyper, rng)
+    move_coefficients(active, f, z, scalars, positive, power, hyper, steps, transports, rng, counts)
 
 
 @numba.njit(**JIT)

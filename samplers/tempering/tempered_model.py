@@ -19,10 +19,7 @@ _ROLES = ("gamma", "beta", "u", "g", "eta")
 def read_target(model) -> PoweredTarget:
     """Target of a sparse generalized kernel model with the probit link.
 
-    Parameters
-    ----------
-    model : pm.Model
-        Its precisions are fixed, or have Gamma priors with fixed parameters.
+    Its precisions are fixed, or have Gamma priors with fixed parameters.
     """
     specification = specification_of(model)
     if specification.indicators is None:
@@ -85,14 +82,7 @@ def _precision(model, name):
 
 
 def draws_to_posterior(model, draws) -> xr.Dataset:
-    """Posterior as ``pm.sample`` gives it.
-
-    Parameters
-    ----------
-    model : pm.Model
-    draws : list of list of PoweredState
-        Of each chain.
-    """
+    """Posterior as ``pm.sample`` gives it, of a list of states for each chain."""
     specification = specification_of(model)
     n = len(specification.training)
     shape = len(draws), len(draws[0])

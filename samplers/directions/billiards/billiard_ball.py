@@ -300,13 +300,7 @@ class BilliardBall(BlockSampler):
 
 
 def gets_stuck(landscape, z, rng) -> bool:
-    """Whether a ball at z and others from the prior stay apart, judged by a short trial.
-
-    Parameters
-    ----------
-    landscape : ErrorLandscape
-    z : array of shape (r,)
-    rng : numpy.random.Generator
+    """Whether a ball at z (r,) and others from the prior stay apart, judged by a short trial.
 
     Examples
     --------

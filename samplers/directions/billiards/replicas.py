@@ -305,14 +305,11 @@ def play(balls, terrain, rungs, luck, flip_rates, tally, parity, rng):
 
     Parameters
     ----------
-    balls : Balls
-    terrain : Terrain
-    rungs : Rungs
-    luck : Luck
+    balls, terrain, rungs, luck, tally
+        Of the classes of these names.
     flip_rates : FlipRates
         Drawn after each round, given the errors on the highest rung, where they are unknown; the
         heights there follow them.
-    tally : Tally
     parity : int
         Whether even (0) or odd (1) pairs are the next to swap first.
     rng : numpy.random.Generator

@@ -100,7 +100,7 @@ def test_power_zero_leaves_the_prior():
 
 def test_draws_of_the_prior():
     gram, positive = make_problem(6)
-    target = PoweredTarget(positive, 4, gram=gram, g_reference=(3.0, 2.0), eta_reference=(1.0, 1.0))
+    target = PoweredTarget(positive, 4, gram=gram).with_references((3.0, 2.0), (1.0, 1.0))
     chain = PoweredChain(target)
     rng = np.random.default_rng(1)
     sizes, g = [], []
