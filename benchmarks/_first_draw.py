@@ -9,76 +9,23 @@ import sys
 import time
 from collections import Counter
 
-N = 100
 
-
-def _data():
+def _logistic_of_pymc():
     import numpy as np
-
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(N, 2))
-    output = np.sin(2 * X[:, 0]) + X[:, 1]
-    return X, output + 0.1 * rng.normal(size=N), (output > 0).astype(int)
-
-
-def _logistic_of_pymc(X, targets, labels):
     import pymc as pm
 
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 2))
     with pm.Model(coords={"obs": range(len(X)), "column": range(2)}) as model:
         inputs = pm.Data("X", X, dims=("obs", "column"))
         intercept = pm.Normal("intercept", 0.0, 2.0)
         slope = pm.Normal("slope", 0.0, 2.0, dims="column")
+        labels = (X[:, 0] > 0).astype(int)
         pm.Bernoulli("y", logit_p=intercept + inputs @ slope, observed=labels, dims="obs")
     return model
 
 
-def _by_builder(builder, *, y="labels", **options):
-    """Maker of a model of ours; ``y`` says which observations it takes."""
-
-    def make(X, targets, labels):
-        import numpy as np
-
-        import bayeskernels as bk
-
-        classes = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.33, 0.67]))
-        observed = {"labels": labels, "classes": classes, "targets": targets}[y]
-        build = getattr(bk.models, builder)
-        return build(observed, **options) if y == "alone" else build(X, observed, **options)
-
-    return make
-
-
-def _gaussian_mean(X, targets, labels):
-    import pymc as pm
-
-    import bayeskernels as bk
-
-    return bk.models.gaussian_mean(targets, sd=pm.HalfNormal.dist(1.0))
-
-
 PEER = "PyMC's logistic regression"
-
-#: Default forms of all builders, and other forms of the generalized kernel model.
-MODELS = {
-    PEER: _logistic_of_pymc,
-    "label_noise_classifier": _by_builder("label_noise_classifier"),
-    "bayes_point_machine": _by_builder("bayes_point_machine"),
-    "generalized_kernel_model": _by_builder("generalized_kernel_model"),
-    "generalized, three classes": _by_builder("generalized_kernel_model", y="classes"),
-    "generalized, regression": _by_builder(
-        "generalized_kernel_model", y="targets", link="identity"
-    ),
-    "generalized, logistic link": _by_builder("generalized_kernel_model", link="logistic"),
-    "generalized, learned width": _by_builder("generalized_kernel_model", theta="learn"),
-    "sparse_gp_classifier": _by_builder("sparse_gp_classifier"),
-    "bayesian_svm": _by_builder("bayesian_svm"),
-    "gp_probit": _by_builder("gp_probit"),
-    "gp_regression": _by_builder("gp_regression", y="targets"),
-    "bayesian_linear_regression": _by_builder("bayesian_linear_regression", y="targets"),
-    "logistic_regression": _by_builder("logistic_regression"),
-    "rbf_network": _by_builder("rbf_network", y="targets", centers=5),
-    "gaussian_mean": _gaussian_mean,
-}
 
 
 class _Stopwatch:
@@ -126,18 +73,23 @@ def first_contact(name):
     if name not in ("pymc", PEER):
         import bayeskernels  # noqa: F401
     record = {"import": watch.read()}
-    if name not in MODELS:
+    if name in ("pymc", "bayeskernels"):
         return record
-    observations = _data()
     watch = _Stopwatch()
     from numba.core.event import install_recorder
 
     with install_recorder("numba:compile") as recorder:
-        with MODELS[name](*observations):
-            record["build"] = watch.read()
-            pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True)
+        model = _logistic_of_pymc() if name == PEER else _model_of_ours(name)
+        record["build"] = watch.read()
+        pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True, model=model)
         record["draw"] = watch.read()
     return record | {"compiled": _compiled(recorder)}
+
+
+def _model_of_ours(name):
+    from bayeskernels.command.warmup import FIRST_MODELS
+
+    return FIRST_MODELS[name]()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line: ``bayeskernels zoo | reproduce | bench``."""
+"""The command line: ``bayeskernels zoo | reproduce | warmup | bench``."""
 
 import argparse
 from pathlib import Path
@@ -7,6 +7,7 @@ from rich.console import Console
 
 from bayeskernels.command import benchmarking
 from bayeskernels.command.terminal import make_console, refuse_unwritable, write_json
+from bayeskernels.command.warmup import add_warmup_arguments, run_warmup_command
 from bayeskernels.reproduction import all_reproductions, find_reproduction
 from bayeskernels.zoo.command import add_zoo_arguments, run_zoo_command
 
@@ -54,7 +55,7 @@ def _make_parser():
     parser = _Parser(
         prog="bayeskernels",
         description="Bayesian kernel machines as PyMC models: run the zoo, reproduce the papers, "
-        "measure the samplers.",
+        "compile ahead of time, measure the samplers.",
     )
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -67,6 +68,14 @@ def _make_parser():
     add_zoo_arguments(zoo)
     zoo.set_defaults(run=run_zoo_command)
     _add_reproduce(commands)
+    warmup = commands.add_parser(
+        "warmup",
+        help="compile ahead of time what the first run of each model needs",
+        description="Sample each model for a few draws, so that all it needs is compiled and kept. "
+        "The first run of a notebook then starts at once.",
+    )
+    add_warmup_arguments(warmup)
+    warmup.set_defaults(run=run_warmup_command)
     _add_bench(commands)
     return parser
 

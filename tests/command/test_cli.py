@@ -1,11 +1,15 @@
 import json
+import re
 import sys
 
+import pytensor
 import pytest
 
-from bayeskernels import __version__
+import bayeskernels as bk
+from bayeskernels import __version__, compiled_cache
 from bayeskernels.command import benchmarking
 from bayeskernels.command.cli import main
+from bayeskernels.command.warmup import FIRST_MODELS
 from bayeskernels.reproduction import kgs_figure_4
 
 FAST = ["zoo", "--only", "version-space", "--draws", "30", "--chains", "2"]
@@ -162,3 +166,20 @@ def test_python_dash_m(monkeypatch, capsys):
         runpy.run_module("bayeskernels", run_name="__main__")
     assert stop.value.code == 0
     assert capsys.readouterr().out.strip() == f"bayeskernels {__version__}"
+
+
+def test_warmup_says_how_long_it_took_and_where_the_cache_is(capsys):
+    assert main(["warmup", "--only", "gaussian_mean", "--only", "label_noise_classifier"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\d+ functions compiled in \d+ s", printed)
+    assert compiled_cache.cache_folder() in printed
+    assert str(pytensor.config.base_compiledir) in printed
+    assert "2/2" in printed
+
+
+def test_warmup_knows_all_builders(capsys):
+    makers = " ".join(FIRST_MODELS)
+    builders = set(bk.models.__all__) - {"mean_evolution"}
+    assert {name for name in builders if name not in makers} == set()
+    assert exit_code(["warmup", "--only", "svm"]) == 2
+    assert "invalid choice: 'svm'" in capsys.readouterr().err
