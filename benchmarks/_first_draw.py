@@ -81,7 +81,8 @@ def first_contact(name):
     with install_recorder("numba:compile") as recorder:
         model = _logistic_of_pymc() if name == PEER else _model_of_ours(name)
         record["build"] = watch.read()
-        pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True, model=model)
+        with model:
+            pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True)
         record["draw"] = watch.read()
     return record | {"compiled": _compiled(recorder)}
 

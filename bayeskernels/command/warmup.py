@@ -65,7 +65,8 @@ FIRST_MODELS = {
 
 def first_draws(model):
     """Sample as few draws as need everything that is compiled for a model."""
-    return pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True, model=model)
+    with model:
+        return pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, quiet=True)
 
 
 def add_warmup_arguments(parser):

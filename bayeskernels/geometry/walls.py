@@ -113,7 +113,9 @@ class WallGeometry:
         # Opposite labels at one place cancel: such a wall changes nothing and costs events.
         matters = (jumps != 0) | (above != below)
         constant = int(np.count_nonzero(~on_wall)) + int(above[~matters].sum())
-        return Walls(self._kept_normals(matters), jumps[matters], errors[:, matters], constant)
+        # Selected by an index they would lie in columns, and compiled code exist in two forms.
+        kept = np.compress(matters, errors, axis=1)
+        return Walls(self._kept_normals(matters), jumps[matters], kept, constant)
 
     def by_label(self, *, is_shared):
         """Tell the errors above and below each wall by label, for heights that follow flip rates.
@@ -147,7 +149,7 @@ class WallGeometry:
         walls = Walls(
             self._kept_normals(matters),
             changes.sum(axis=0)[matters],
-            counts[:, matters],
+            np.compress(matters, counts, axis=1),
             int(always.sum()),
         )
         totals = np.bincount(label, minlength=2).astype(float)

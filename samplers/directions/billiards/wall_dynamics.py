@@ -144,7 +144,8 @@ def fly(f, g, normals, gram, jumps, duration, max_events, kicks, cotangents):
             _advance(f, g, cotangents, gram, wall, cos_t, sin_t, kick)
         else:
             column = np.dot(normals, normals[wall]).reshape(1, n_walls)
-            _advance(f, g, cotangents, column, 0, cos_t, sin_t, kick)
+            # For a plain 0 numba would compile the function once more.
+            _advance(f, g, cotangents, column, np.int64(0), cos_t, sin_t, kick)
         # The point stands on the wall and moves away from it: next crossing half a turn later.
         f[wall] = math.copysign(1e-300, behind)
         g[wall] = behind
