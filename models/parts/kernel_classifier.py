@@ -45,17 +45,12 @@ def build_kernel_classifier(
     ----------
     kind : str
         Name of the builder.
-    X : array of shape (m, p)
-    columns : list of str
-        Names of its columns.
-    classes : Classes
-    kernel : Kernel
+    X, columns, classes, kernel, rank, factorization
+        Inputs and their names, labels, kernel, and how coordinates are chosen, as they were read.
     add_rates : callable
         Called within the model; returns the flip rates of the two classes as tensors or numbers,
         the same as a pair of floats where both are fixed (else None), and the number that both are
         where the model has no variable ``noise`` (else None).
-    rank : int or None
-    factorization : {"cholesky", "eigen"}
     softness : float or Hyperparameter
         The latter where it is random.
     remedy : str

@@ -36,10 +36,7 @@ def mean_distance(X):
 def mean_distance_kernel(X) -> pm.gp.cov.ExpQuad:
     r"""Gaussian kernel :math:`\exp(-|x - x'|^2 / \theta^2)`, theta the mean distance of the inputs.
 
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        Beyond 2,000 rows the mean is taken over a random sample of them.
+    Beyond 2,000 rows of X the mean is taken over a random sample of them.
 
     Examples
     --------
@@ -65,15 +62,9 @@ def _typical_widths(X, ard):
 
 
 class WidthOptions:
-    """What a user says about the width theta of the default kernel.
+    """What a user says about the width theta of the default kernel, and its bounds.
 
-    Parameters
-    ----------
-    theta : None, number, array, "learn" or prior
-    bounds : tuple or None
-    ard : bool
-    has_kernel : bool
-        Whether a kernel was given, which leaves nothing to say here.
+    A kernel of the user's own (``has_kernel``) leaves nothing to say here.
     """
 
     def __init__(self, theta, bounds, ard, has_kernel):

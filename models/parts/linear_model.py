@@ -27,16 +27,11 @@ def add_features(model, X, columns, basis):
 
 
 def add_linear_targets(features, y, alpha, beta, *, marginal):
-    """Add Gaussian weights, and targets that are linear in them, to the model in context.
+    """Add Gaussian weights, and targets y that are linear in them, to the model in context.
 
-    Parameters
-    ----------
-    features : TensorVariable of shape (n, M)
-    y : array of shape (n,)
-    alpha, beta : Hyperparameter
-        Precisions of the weights and of the noise.
-    marginal : bool
-        Leave the weights out: the targets then have their joint normal distribution.
+    ``alpha`` and ``beta`` are the precisions of the weights and of the noise, as
+    ``Hyperparameter``. If ``marginal`` the weights are left out: the targets then have their joint
+    normal distribution.
     """
     alpha = alpha.add(pm.Gamma, *ALPHA_PRIOR)
     beta = beta.add(pm.Gamma, *BETA_PRIOR)

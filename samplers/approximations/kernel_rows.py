@@ -157,17 +157,8 @@ class MemoryPlan:
 def plan_memory(memory_limit, *, n_points, n_perceptrons, held, itemsize) -> MemoryPlan:
     """Share a memory limit out to perceptrons at work, a batch of rows and the cache.
 
-    Parameters
-    ----------
-    memory_limit : int
-        In bytes.
-    n_points : int
-    n_perceptrons : int
-        How many are to be learnt.
-    held : int
-        Bytes that are needed in any case: inputs and permutations.
-    itemsize : int
-        Bytes of a kernel value in the cache.
+    All in bytes: ``held`` is needed in any case, for inputs and permutations, and ``itemsize`` for
+    a kernel value in the cache.
 
     Examples
     --------
@@ -203,11 +194,6 @@ class RowCache:
     When it is full it drops the rows of the points on which the fewest perceptrons err at present,
     since those that err will ask for the row when they come by; among equals it drops those that
     were used least often.
-
-    Parameters
-    ----------
-    n_slots, n_points : int
-    dtype : dtype
 
     Attributes
     ----------

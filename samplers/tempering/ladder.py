@@ -97,14 +97,7 @@ def count_trips(ladder):
 def offer_swap(ladder, low, gain, level):
     """Swap the replicas on the rungs ``low`` and ``low + 1``, with the Metropolis probability.
 
-    Parameters
-    ----------
-    ladder : Ladder
-    low : int
-    gain : float
-        Log density that both together would gain.
-    level : float
-        A uniform random number.
+    ``gain`` is the log density that both together would gain, ``level`` a uniform random number.
     """
     probability = math.exp(min(0.0, gain))
     ladder.swap_sums[low] += probability
@@ -149,18 +142,9 @@ def resample(weights, rng):
 
 
 def even_rungs(powers, swap_rates, n_rungs=None):
-    """Powers at which, by rates measured at others, all neighbours swap equally often.
+    """Powers at which all neighbours swap equally often, by rates measured at others.
 
-    Parameters
-    ----------
-    powers : array of shape (n,)
-    swap_rates : array of shape (n - 1,)
-    n_rungs : int, optional
-        How many to place; n by default. First and last stay where they are.
-
-    Returns
-    -------
-    array of shape (n_rungs,)
+    There are as many as in ``powers``, or ``n_rungs``; first and last stay where they are.
 
     Examples
     --------
@@ -177,15 +161,9 @@ def even_rungs(powers, swap_rates, n_rungs=None):
 
 
 def ladder_warning(swap_rates, round_trips, n_ladders, remedy):
-    """What is wrong with a run of ladders; empty where nothing is.
+    """What is wrong with a run of some ladders; empty where nothing is.
 
-    Parameters
-    ----------
-    swap_rates : array of shape (n_rungs - 1,)
-    round_trips, n_ladders : int
-        Of all ladders, and how many they are.
-    remedy : str
-        For a gap, to be read after "use".
+    ``round_trips`` are those of all ladders; ``remedy`` is for a gap, to be read after "use".
 
     Examples
     --------

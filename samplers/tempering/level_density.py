@@ -133,19 +133,10 @@ class LevelDensity:
 def error_of_mean(parts, round_trips):
     """Standard error of the mean of what every round of several ladders contributes.
 
-    Parameters
-    ----------
-    parts : array of shape (..., n_ladders, n_rounds)
-    round_trips : int
-        Of all ladders. A ladder's rounds count for more than one independent draw only if replicas
-        travel, and n trips give the error itself an error of about 1 / sqrt(2 n); it is widened by
-        as much.
-
-    Returns
-    -------
-    array of shape (...)
-        The larger of two errors, by the effective number of rounds and by the spread between
-        ladders, widened where round trips are few.
+    Of ``parts``, an array of shape (..., n_ladders, n_rounds), it is the larger of two errors, by
+    the effective number of rounds and by the spread between ladders. A ladder's rounds count for
+    more than one independent draw only if replicas travel, and n round trips give the error itself
+    an error of about 1 / sqrt(2 n); it is widened by as much.
 
     Examples
     --------
