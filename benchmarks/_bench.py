@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytensor
 from _contest import Contender, Stretch, clock, contest
 from _problems import MissingData, make_problem
 from _report import Figure, figures_table, write_json
@@ -136,7 +137,9 @@ def run_parts(title, description, parts_by_name):
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     ]
-    with Progress(*columns, console=console) as progress, threadpool_limits(1):
+    # As PyTensor compiles by default: the flag that the package sets must not slow peers down.
+    peers_as_usual = pytensor.config.change_flags(numba__fastmath=True)
+    with Progress(*columns, console=console) as progress, threadpool_limits(1), peers_as_usual:
         task = progress.add_task("", total=len(parts))
         bench = Bench(arguments.quick, progress, task)
         for part in parts:

@@ -1,11 +1,13 @@
 """Samplers of the zoo: compiled functions, and the PyMC steps around them.
 
 Importing this package registers the steps, so that ``pm.sample`` picks them for the variables they
-are made for.
+are made for. It also switches PyTensor's fast mathematics off, unless ``PYTENSOR_FLAGS`` or a
+``.pytensorrc`` asks for it.
 """
 
 from typing import TYPE_CHECKING
 
+import pytensor
 from pymc.step_methods import STEP_METHODS
 
 from bayeskernels.geometry.walls import WallGeometry, Walls, label_costs
@@ -61,6 +63,11 @@ GroupedReversibleJump = ReversibleJump
 for _step in (RefractiveBilliard, KernelGibbs, Billiard, FlipRateGibbs, ReversibleJump):
     if _step not in STEP_METHODS:
         STEP_METHODS.append(_step)
+
+# NUTS beside a step has to draw the same in every process too (bayeskernels.compiled). Workers of
+# pm.sample read the model, and with it import this package, before they compile.
+if type(pytensor.config).numba__fastmath.is_default:
+    pytensor.config.numba__fastmath = False
 
 __getattr__, __dir__ = late_names(
     globals(),

@@ -101,6 +101,7 @@ def beside(step):
 #: What makes its draws by itself.
 CALLS = {
     "slice sampler beside a step": lambda: beside(pm.Slice),
+    "nuts beside a step": lambda: beside(pm.NUTS),
     "power tempering": lambda: (
         bk.samplers.PowerTempering(generalized(X, LABELS, max_active=6))
         .sample(20, tune=20, chains=1, **QUIET)

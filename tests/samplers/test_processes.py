@@ -15,6 +15,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+from every_builder import PLAIN, build
 from every_step import CALLS, COMPILED_STEPS, STEPS, X, chain_of, generalized, plain
 from numba.core.dispatcher import Dispatcher
 from threadpoolctl import threadpool_limits
@@ -146,8 +147,9 @@ class FlagWhereItIsMade:
         return FlagWhereItIsMade, ()
 
 
+@pytensor.config.change_flags(numba__fastmath=True)
 def test_graphs_are_compiled_without_fast_mathematics(monkeypatch):
-    """Here, and once more in a process that a step is sent to."""
+    """Here, and once more in a process that a step is sent to; even if a user wants it fast."""
     monkeypatch.setattr(block_step, "compile_graph", FlagWhereItIsMade)
     with pm.Model() as model:
         x = pm.LogNormal("x")
@@ -157,6 +159,47 @@ def test_graphs_are_compiled_without_fast_mathematics(monkeypatch):
     assert not sent.function.is_fast
     assert sent.names == ("x_log__",)
     assert FlagWhereItIsMade().is_fast
+
+
+@pytest.mark.parametrize("place", ["PYTENSOR_FLAGS", "PYTENSORRC"])
+def test_fast_mathematics_for_who_asks_for_it(place, tmp_path, monkeypatch):
+    assert not pytensor.config.numba__fastmath
+    settings = tmp_path / "settings"
+    settings.write_text("[numba]\nfastmath = True\n")
+    values = {"PYTENSOR_FLAGS": "numba__fastmath=True", "PYTENSORRC": str(settings)}
+    monkeypatch.setenv(place, values[place])
+    assert call_elsewhere(lambda: pytensor.config.numba__fastmath)
+
+
+class UntilCompilation(pickle.Unpickler):
+    """Reads up to the first compiled graph; ``modules`` is what it has imported before."""
+
+    def __init__(self, content):
+        super().__init__(io.BytesIO(content))
+        self.modules = []
+
+    def find_class(self, module, name):
+        if name == "_constructor_Function":
+            raise StopIteration
+        self.modules.append(module)
+        return super().find_class(module, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bayesian_linear_regression", "bayesian_svm", "complete svm", "gaussian_mean"),
+        *("gp_probit", "gp_regression", "logistic_regression", "rbf_network"),
+    ],
+)
+def test_workers_import_the_package_before_they_compile(name):
+    """Where NUTS is the only step too; workers that are not forked start with PyTensor's flags."""
+    with build(name):
+        step = pm.NUTS(compile_kwargs={"mode": PLAIN})
+    reader = UntilCompilation(cloudpickle.dumps(step))
+    with pytest.raises(StopIteration):
+        reader.load()
+    assert any(module.partition(".")[0] == "bayeskernels" for module in reader.modules)
 
 
 def compiled_functions():
