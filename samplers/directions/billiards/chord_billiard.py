@@ -233,7 +233,9 @@ def _run(ball, room, rules, directions, outputs, max_bounces, first, left, draws
                 _recompute(ball, room)
         numbers[OFFSET] += left
         left = rules.path_length
-        draws[k] = before + numbers[OFFSET] / numbers[CHORD] * (b - before)
+        share = numbers[OFFSET] / numbers[CHORD]
+        for i in range(len(b)):
+            draws[k, i] = before[i] + share * (b[i] - before[i])
         draws[k] /= math.sqrt(dot(draws[k], draws[k]))
         record[2] = _has_converged(numbers, rules.tolerance)
         record[3:] = ball.centre
