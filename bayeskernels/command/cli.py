@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bayeskernels.command import benchmarking
-from bayeskernels.command.terminal import make_console, refuse_unwritable, write_json
+from bayeskernels.command.terminal import add_json, make_console, refuse_unwritable, write_json
 from bayeskernels.command.warmup import add_warmup_arguments, run_warmup_command
 from bayeskernels.reproduction import all_reproductions, find_reproduction
 from bayeskernels.zoo.command import add_zoo_arguments, run_zoo_command
@@ -111,13 +111,7 @@ def _add_reproduce(commands):
             help="keep finished parts in this file, and do not run again those it holds",
         )
         parser.add_argument("--seed", type=int, default=1, help="default: 1")
-        parser.add_argument(
-            "--json",
-            nargs="?",
-            const="-",
-            metavar="FILE",
-            help="write the numbers as JSON, to FILE or to the standard output",
-        )
+        add_json(parser)
         parser.set_defaults(run=_reproduce)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-__all__ = ["WIDE", "make_console", "refuse_unwritable", "write_json"]
+__all__ = ["WIDE", "add_json", "make_console", "refuse_unwritable", "write_json"]
 
 #: Characters that a table wants; where there is no terminal (a log, a pipe) it gets them.
 WIDE = 120
@@ -36,6 +36,18 @@ def refuse_unwritable(target):
         raise ValueError(f"{path} is a folder; expected the name of a file.")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
+
+
+def add_json(parser):
+    """Give a parser the option to write numbers as JSON."""
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write the numbers as JSON, to FILE or to the standard output (tables then go to the "
+        "standard error stream)",
+    )
 
 
 def write_json(target, record):

@@ -212,9 +212,8 @@ def reproduce_figure(options, console):
 
 def _errors_table(summary):
     table = Table(title="Test error in percent")
-    table.add_column("rejected", justify="right")
-    for name in summary:
-        table.add_column(name, justify="right")
+    for title in ("rejected", *summary):
+        table.add_column(title, justify="right")
     for k, share in enumerate(REJECTED):
         table.add_row(
             f"{100 * share:.0f}%", *(f"{row['error'][k]:.2f}" for row in summary.values())
@@ -223,9 +222,8 @@ def _errors_table(summary):
 
 
 def _paper_table(summary):
-    table = Table(title="Beside the paper", show_lines=True)
-    for title in ("data set", "here", "paper: BPM", "paper: SVM", "10% rejected", "paper", "holds"):
-        table.add_column(title)
+    headers = ("data set", "here", "paper: BPM", "paper: SVM", "10% rejected", "paper", "holds")
+    table = Table(*headers, title="Beside the paper", show_lines=True)
     for name, row in summary.items():
         paper = row["paper"]
         table.add_row(

@@ -360,9 +360,8 @@ def _cell(row, column):
 
 
 def _claims_table(summary):
-    table = Table(title="The paper's claims and ours", show_lines=True)
-    for title in ("the paper (section 4.2)", "here", "holds"):
-        table.add_column(title)
+    headers = ("the paper (section 4.2)", "here", "holds")
+    table = Table(*headers, title="The paper's claims and ours", show_lines=True)
     sets = summary["sets"]
     below = [name for name, is_below in summary["bpm_below_svm"].items() if is_below]
     against_bias = [

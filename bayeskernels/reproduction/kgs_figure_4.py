@@ -191,9 +191,8 @@ def _percent(mean, standard_error):
 
 
 def _claims_table(summary):
-    table = Table(title="The paper's claims and ours", show_lines=True)
-    for title in ("the paper (section 5)", "here", "holds"):
-        table.add_column(title)
+    headers = ("the paper (section 5)", "here", "holds")
+    table = Table(*headers, title="The paper's claims and ours", show_lines=True)
     n_below, gain = sum(summary["bpm_below_both"]), summary["gain"]
     table.add_row(
         "the BPM outperformed the SVM irrespective of the chosen level of regularisation",

@@ -8,7 +8,13 @@ from rich import box
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bayeskernels.command.terminal import WIDE, make_console, refuse_unwritable, write_json
+from bayeskernels.command.terminal import (
+    WIDE,
+    add_json,
+    make_console,
+    refuse_unwritable,
+    write_json,
+)
 from bayeskernels.zoo.registry import all_entries, find_entry
 from bayeskernels.zoo.running import CHAINS, run_zoo
 from bayeskernels.zoo.table import COLUMNS, cells
@@ -31,14 +37,7 @@ def add_zoo_arguments(parser):
     parser.add_argument(
         "--report", type=Path, metavar="FILE.html", help="write a self-contained report with plots"
     )
-    parser.add_argument(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="write the numbers as JSON, to FILE or to the standard output (the table then goes to "
-        "the standard error stream)",
-    )
+    add_json(parser)
     parser.add_argument(
         "--draws", type=int, metavar="N", help="draws per chain (default: each model's own)"
     )

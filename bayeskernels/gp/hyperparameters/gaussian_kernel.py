@@ -58,13 +58,8 @@ def parameters_of(kernel):
 class GaussianKernelFunction:
     """From the parts of an unconstrained point to log evidence and its gradients by each part.
 
-    Parameters
-    ----------
-    model : pm.Model
-    specification : GaussianProcessSpecification
-        Its kernel must be one of which :func:`parameters_of` knows the parameters.
-    values : list of TensorVariable
-        Value variables of the hyperparameters.
+    It takes what ``ExactFunction`` takes, for a kernel whose parameters :func:`parameters_of`
+    knows.
     """
 
     def __init__(self, model, specification, values):

@@ -1,6 +1,6 @@
 """GKM Tables 2 to 7: sparse Bayesian kernel classifiers against dense ones on nine data sets."""
 
-from bayeskernels.reproduction.gkm.runs import TableRun, register_table
+from bayeskernels.reproduction.gkm.runs import register_table, views_of_one_run
 from bayeskernels.reproduction.gkm.views import show_checks, show_errors, show_sizes, show_times
 
 __all__ = ["TABLES"]
@@ -8,25 +8,16 @@ __all__ = ["TABLES"]
 _SPARSE = ("fbgkm", "sgpc")
 _ALL = ("bsvm", "csvm", "bgkm", "sgpc", "fbgkm", "svm")
 
-_COLUMNS_AND_VIEWS = {
-    2: (_ALL, (show_errors, show_checks)),
-    3: (_ALL, (show_times,)),
-    4: (_ALL, (show_errors, show_checks)),
-    5: (_ALL, (show_times,)),
-    6: (_SPARSE, (show_errors, show_times, show_checks)),
-    7: (_SPARSE, (show_sizes,)),
-}
-
-#: Views of one run.
-TABLES = {
-    number: TableRun(
-        name=f"gkm-table-{number}",
-        methods=methods,
-        shares_with=tuple(f"gkm-table-{other}" for other in _COLUMNS_AND_VIEWS if other != number),
-        views=views,
-    )
-    for number, (methods, views) in _COLUMNS_AND_VIEWS.items()
-}
+TABLES = views_of_one_run(
+    {
+        2: (_ALL, (show_errors, show_checks)),
+        3: (_ALL, (show_times,)),
+        4: (_ALL, (show_errors, show_checks)),
+        5: (_ALL, (show_times,)),
+        6: (_SPARSE, (show_errors, show_times, show_checks)),
+        7: (_SPARSE, (show_sizes,)),
+    }
+)
 
 
 register_table(

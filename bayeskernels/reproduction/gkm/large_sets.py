@@ -1,25 +1,22 @@
 """GKM Tables 10 to 12: sparse Bayesian kernel classifiers on 2,000 to 20,000 training points."""
 
-from bayeskernels.reproduction.gkm.runs import TableRun, register_table
+from bayeskernels.reproduction.gkm.runs import register_table, views_of_one_run
 from bayeskernels.reproduction.gkm.views import show_burn_in, show_checks, show_errors, show_times
 
 __all__ = ["TABLES"]
 
-_VIEWS = {10: (show_errors, show_checks), 11: (show_times,), 12: (show_burn_in,)}
+_COLUMNS = ("fic", "fbgkm", "sgpc")
 
-#: Views of one run.
-TABLES = {
-    number: TableRun(
-        name=f"gkm-table-{number}",
-        methods=("fic", "fbgkm", "sgpc") + (("svm",) if number == 10 else ()),
-        left_out=("fic",),
-        shares_with=tuple(f"gkm-table-{other}" for other in _VIEWS if other != number),
-        views=views,
-        draws=500,
-        tune=500,
-    )
-    for number, views in _VIEWS.items()
-}
+TABLES = views_of_one_run(
+    {
+        10: ((*_COLUMNS, "svm"), (show_errors, show_checks)),
+        11: (_COLUMNS, (show_times,)),
+        12: (_COLUMNS, (show_burn_in,)),
+    },
+    left_out=("fic",),
+    draws=500,
+    tune=500,
+)
 
 
 register_table(

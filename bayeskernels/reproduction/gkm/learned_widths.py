@@ -1,23 +1,15 @@
 """GKM Tables 8 and 9: classifiers that learn the width of every input, on four data sets."""
 
-from bayeskernels.reproduction.gkm.runs import TableRun, register_table
+from bayeskernels.reproduction.gkm.runs import register_table, views_of_one_run
 from bayeskernels.reproduction.gkm.views import show_checks, show_errors, show_times
 
 __all__ = ["TABLES"]
 
-_VIEWS = {8: (show_errors, show_checks), 9: (show_times,)}
+_COLUMNS = ("fgp_kl", "fbgkm_kl", "sgpc_kl", "svm")
 
-#: Views of one run.
-TABLES = {
-    number: TableRun(
-        name=f"gkm-table-{number}",
-        methods=("fgp_kl", "fbgkm_kl", "sgpc_kl", "svm"),
-        shares_with=tuple(f"gkm-table-{other}" for other in _VIEWS if other != number),
-        views=views,
-        draws=500,
-    )
-    for number, views in _VIEWS.items()
-}
+TABLES = views_of_one_run(
+    {8: (_COLUMNS, (show_errors, show_checks)), 9: (_COLUMNS, (show_times,))}, draws=500
+)
 
 
 register_table(

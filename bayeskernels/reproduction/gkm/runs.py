@@ -17,7 +17,7 @@ from bayeskernels.reproduction.options import add_options, refuse_below, some_of
 from bayeskernels.reproduction.progress import run_with_progress
 from bayeskernels.reproduction.registry import register
 
-__all__ = ["TableRun", "add_arguments", "register_table", "reproduce"]
+__all__ = ["TableRun", "add_arguments", "register_table", "reproduce", "views_of_one_run"]
 
 #: Options that decide what a chain is, and what they count; stored with every repetition.
 CHAIN_OPTIONS = {
@@ -61,6 +61,21 @@ class TableRun:
 
     def __post_init__(self):
         object.__setattr__(self, "cases", tuple(PAPER[self.name]))
+
+
+def views_of_one_run(tables, **options):
+    """What is run for tables that show one run: by number their columns and views."""
+    names = {number: f"gkm-table-{number}" for number in tables}
+    return {
+        number: TableRun(
+            name=names[number],
+            methods=methods,
+            views=views,
+            shares_with=tuple(name for other, name in names.items() if other != number),
+            **options,
+        )
+        for number, (methods, views) in tables.items()
+    }
 
 
 def register_table(table, title, description):
