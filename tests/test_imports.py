@@ -42,7 +42,7 @@ def loaded_by(statement):
 
 
 def test_an_import_loads_no_plots_and_no_tools():
-    assert set(LATER) & set(loaded_by("import bayeskernels")) == set()
+    assert {*LATER, "scipy.special"} & set(loaded_by("import bayeskernels")) == set()
 
 
 def test_builders_load_no_more():

@@ -10,6 +10,7 @@ is normalised: the probability of a set depends on its size k only,
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import scipy
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
 from pymc.distributions.shape_utils import get_support_shape_1d, rv_size_is_none
@@ -17,8 +18,6 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import constant_fold, normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 from pytensor.tensor.special import betaln
-from scipy.special import betaln as betaln_of_numbers
-from scipy.special import gammaln, logsumexp
 
 __all__ = ["ActiveSet", "ActiveSetRV", "log_size_weights"]
 
@@ -43,9 +42,13 @@ def log_size_weights(n, max_active, alpha, beta):
     [0.3333, 0.1667, 0.3333]
     """
     k = np.arange(max_active + 1)
-    log_weights = betaln_of_numbers(k + alpha, n - k + beta)
-    log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return log_weights - logsumexp(log_weights + log_choices)
+    log_weights = scipy.special.betaln(k + alpha, n - k + beta)
+    log_choices = (
+        scipy.special.gammaln(n + 1)
+        - scipy.special.gammaln(k + 1)
+        - scipy.special.gammaln(n - k + 1)
+    )
+    return log_weights - scipy.special.logsumexp(log_weights + log_choices)
 
 
 class ActiveSetRV(SymbolicRandomVariable):

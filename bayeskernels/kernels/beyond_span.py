@@ -28,7 +28,7 @@ from functools import lru_cache
 
 import numba
 import numpy as np
-from scipy.special import expit, gammaincinv, roots_hermitenorm, stdtr
+import scipy
 
 from bayeskernels.compiled import JIT
 from bayeskernels.distributions.class_probability import class_probabilities
@@ -109,7 +109,7 @@ def _table(rank):
     step = top / n_steps
     grid = step * np.arange(n_steps + 1)
     angles = grid if by_angle else np.arcsin(np.minimum(grid, 1.0))
-    values = stdtr(rank, root * np.tan(angles)) - 0.5
+    values = scipy.special.stdtr(rank, root * np.tan(angles)) - 0.5
     if top == end:
         values[-1] = 0.5
     log_scale = math.lgamma(0.5 * (rank + 1)) - math.lgamma(0.5 * rank) - 0.5 * math.log(math.pi)
@@ -198,7 +198,7 @@ def _lengths(n_draws, n_classes, rank):
     """Draws of chi_r, evenly spread over the distribution in each class."""
     rng = np.random.default_rng(0)
     order = np.stack([rng.permutation(n_draws) for _ in range(n_classes)], axis=1)
-    return np.sqrt(2.0 * gammaincinv(0.5 * rank, (order + 0.5) / n_draws))
+    return np.sqrt(2.0 * scipy.special.gammaincinv(0.5 * rank, (order + 0.5) / n_draws))
 
 
 def hinge_probabilities(outputs, variances=0.0):
@@ -207,11 +207,11 @@ def hinge_probabilities(outputs, variances=0.0):
     ``outputs`` (n, n_draws) are means of the function, ``variances`` those around them.
     """
     if not np.any(variances):
-        return expit(complete_hinge_logit(outputs))
-    nodes, weights = roots_hermitenorm(HERMITE_NODES)
+        return scipy.special.expit(complete_hinge_logit(outputs))
+    nodes, weights = scipy.special.roots_hermitenorm(HERMITE_NODES)
     deviations = np.sqrt(variances)
     total = np.zeros(outputs.shape)
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
         if weight > NEGLIGIBLE:
-            total += weight * expit(complete_hinge_logit(outputs + node * deviations))
+            total += weight * scipy.special.expit(complete_hinge_logit(outputs + node * deviations))
     return total

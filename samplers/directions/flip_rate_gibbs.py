@@ -9,9 +9,9 @@ function.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import Subtensor, get_constant_idx
-from scipy.special import betainc, betaincinv, expit
 
 from bayeskernels.distributions import FlipRateRV, LabelNoiseRV
 from bayeskernels.samplers.block_step import BlockStep, GraphReader
@@ -37,7 +37,7 @@ def draw_flip_rate(alpha, beta, rng):
     """
     alpha, beta = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(beta, float))
     level = rng.random(alpha.shape)
-    rate = betaincinv(alpha, beta, level * betainc(alpha, beta, 0.5))
+    rate = scipy.special.betaincinv(alpha, beta, level * scipy.special.betainc(alpha, beta, 0.5))
     return np.clip(rate, np.finfo(float).tiny, np.nextafter(0.5, 0.0))
 
 
@@ -141,7 +141,7 @@ class _RateValue:
 
     def rate(self, value):
         """Rate that a value stands for."""
-        return 0.5 * expit(value) if self.is_transformed else np.asarray(value)
+        return 0.5 * scipy.special.expit(value) if self.is_transformed else np.asarray(value)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,9 @@ class RateOfDirection:
     @property
     def high(self):
         """Rates below which nine tenths of the prior lie, (2,)."""
-        return betaincinv(self.alpha, self.beta, 0.9 * betainc(self.alpha, self.beta, 0.5))
+        return scipy.special.betaincinv(
+            self.alpha, self.beta, 0.9 * scipy.special.betainc(self.alpha, self.beta, 0.5)
+        )
 
 
 def _entry(rate, q):
