@@ -85,9 +85,9 @@ class PlainSampler:
     def __init__(self, algebra, peer, gram):
         self.algebra, self.peer, self.gram = algebra, peer, gram
         self.active = peer.points.tolist()
-        self.s, self.f = peer.s.copy(), peer.f.copy()
-        self.g, self.eta = peer.g, peer.eta
-        self.pool, self.used = peer.pool.copy(), peer.used
+        self.s, self.f = peer.S[0].copy(), peer.f[0].copy()
+        self.g, self.eta = float(peer.g[0]), peer.eta
+        self.pool, self.used = peer.pool.points.copy(), peer.used
 
     def sweep(self, rng, whitening=None):
         """Make a sweep.
@@ -103,7 +103,7 @@ class PlainSampler:
         """Births, deaths and swaps."""
         peer = self.peer
         n = len(self.s)
-        birth, death = peer.moves
+        log_prior, birth, death = peer.prior
         here = self.algebra(self.gram, self.active, self.g, self.eta)
         left = peer.proposals
         while left:
@@ -132,7 +132,7 @@ class PlainSampler:
                 del new[int(rng.random() * k)]
                 new.append(int(self.pool[candidate]))
                 self.used = candidate + 1
-            log_ratio += peer.log_prior[len(new)] - peer.log_prior[k]
+            log_ratio += log_prior[len(new)] - log_prior[k]
             there = self.algebra(self.gram, new, self.g, self.eta)
             log_ratio += there.log_density(self.s) - here.log_density(self.s)
             if math.log(1.0 - rng.random()) < log_ratio:
@@ -170,6 +170,8 @@ class PlainSampler:
         self.eta = rng.gamma(shape_eta + 0.5, 1.0 / (rate_eta + 0.5 * u * u))
         new = rng.gamma(shape_g + 0.5 * k, 1.0 / (rate_g + 0.5 * z @ z / self.g))
         part *= math.sqrt(new / self.g)
-        self.g = slice_precision(part, u, new, positive, shape_g, rate_g, rng)
+        self.g = slice_precision(
+            part[None], np.full((1, n), u), new, positive, shape_g, rate_g, rng
+        )
         self.f = u + part / math.sqrt(self.g)
         draw_response(self.f, positive, self.s, rng)

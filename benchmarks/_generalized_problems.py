@@ -55,5 +55,5 @@ def trace_of_sweeps(gram, positive, k_max, start, *, seconds, n_outputs, rng):
     began = clock()
     while clock() - began < seconds:
         sampler.sweep(rng)
-        trace.append([len(sampler.points), *sampler.f[:n_outputs]])
+        trace.append([len(sampler.points), *sampler.f[0, :n_outputs]])
     return np.array(trace, dtype=float)

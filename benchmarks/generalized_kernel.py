@@ -181,7 +181,7 @@ def measure_dense(bench):
             draws = []
             for _ in range(4500):
                 sampler.sweep(bench.rng)
-                draws.append(sampler.f.copy())
+                draws.append(sampler.f[0].copy())
             chains.append(draws[500:])
         seconds = clock() - began
         ours = np.array(chains)

@@ -17,8 +17,8 @@ FOLDERS = {"bayeskernels": ROOT / "bayeskernels"} | {
 GROUND = {"data", "distributions", "geometry", "graphs", "kernels", "linear", "specification"}
 SIBLINGS = {"models", "samplers"}
 
-#: A folder, or a file, with more than this is full.
-MOST_MODULES, MOST_LINES = 14, 450
+#: A folder, a file, or a list of parameters with more than this is full.
+MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 14, 450, 8
 
 
 def _paths():
@@ -123,6 +123,42 @@ def test_no_cycle_of_imports():
         if path.name != "__init__.py"
     }
     TopologicalSorter(graph).prepare()
+
+
+ACTIVE_SETS = "bayeskernels.samplers.active_sets"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith(ACTIVE_SETS)])
+def test_functions_of_active_sets_have_few_positional_parameters(name):
+    functions = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.FunctionDef)]
+    counts = {f.name: len(f.args.posonlyargs + f.args.args) for f in functions}
+    assert {f: count for f, count in counts.items() if count > MOST_PARAMETERS} == {}
+
+
+def _written(tree):
+    """Attributes into whose entries a module writes."""
+    for node in ast.walk(tree):
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        for target in targets if isinstance(node, ast.Assign | ast.AugAssign) else ():
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            for part in parts:
+                if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Attribute):
+                    yield part.value.attr
+
+
+def test_columns_of_active_sets_have_one_owner():
+    state = TREES[f"{ACTIVE_SETS}.columns.state"]
+    [columns] = [n for n in ast.walk(state) if getattr(n, "name", None) == "ActiveColumns"]
+    fields = {n.target.id for n in columns.body if isinstance(n, ast.AnnAssign)}
+    assert {"V", "inverse", "size"} <= fields & set(_written(state))
+    written = {
+        f"{name}: {field}"
+        for name, tree in TREES.items()
+        if name.startswith((ACTIVE_SETS, "bayeskernels.samplers.tempering"))
+        and ".columns." not in name
+        for field in fields & set(_written(tree))
+    }
+    assert written == set()
 
 
 def test_no_folder_and_no_file_is_too_full():

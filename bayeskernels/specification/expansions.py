@@ -72,6 +72,7 @@ class GeneralizedKernelSpecification(_Expansions, LabelSpecification):
     link: str = "probit"
 
     by_kernel = by_class = is_grouped = False
+    kernel_off = 0.0
     evidence_methods = ("power-tempering",)
 
     @property
@@ -140,6 +141,8 @@ class GroupedKernelSpecification(_Expansions, LabelSpecification):
     inclusion: tuple[float, float]
 
     is_grouped = True
+    link = "probit"
+    family = None
 
     @property
     def has_output_by_class(self):

@@ -17,15 +17,17 @@ which never changes:
 """
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bayeskernels.compiled import JIT, log_normal_cdf
+from bayeskernels.compiled import JIT
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
-from bayeskernels.samplers.active_sets.active_set_chain import Resumable
 from bayeskernels.samplers.active_sets.links.link import slice_precision
-from bayeskernels.samplers.active_sets.links.probit import draw_response
+from bayeskernels.samplers.active_sets.links.probit import draw_response, probit_labels
+from bayeskernels.samplers.active_sets.resumable import Resumable
+from bayeskernels.samplers.active_sets.updates import log_likelihood
 from bayeskernels.samplers.compiled import slice_logarithm, weighted_dot
 from bayeskernels.samplers.directions.billiards.orthant_billiard import bounce_in_orthant
 from bayeskernels.samplers.directions.block_draws import outputs_at
@@ -39,13 +41,52 @@ BLOCK_SIZE = 64
 MAX_EVENTS = 1_000_000
 
 
-@numba.njit(**JIT)
-def _response_form(g, eta, values, ones, r):
-    """Log-determinant of Q and the quadratic form s' Q^-1 s.
+class EigenBasis(NamedTuple):
+    """A kernel matrix in its eigenbasis.
 
-    ``ones`` and r are the vector of ones and the response in the eigenbasis.
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Eigenvalues of the covariance matrix of the function, where g is one.
+    ones : array of shape (n,)
+        The vector of ones.
+    columns, rows : arrays of shape (n, n)
+        Eigenvectors as columns and as rows: both lie in memory as they are read.
+    covariance : array of shape (n, n)
+        Of the function, in the order of the points.
     """
+
+    values: np.ndarray
+    ones: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    covariance: np.ndarray
+
+
+class Place(NamedTuple):
+    """Where a chain is.
+
+    Attributes
+    ----------
+    s, f : arrays of shape (n,)
+        Working response and predictor.
+    x : array of shape (n,)
+        Whitened function in the eigenbasis.
+    scales : array of shape (2,)
+        g and eta.
+    """
+
+    s: np.ndarray
+    f: np.ndarray
+    x: np.ndarray
+    scales: np.ndarray
+
+
+@numba.njit(**JIT)
+def _response_form(g, eta, basis, r):
+    """Log-determinant of Q and the quadratic form s' Q^-1 s; r is s in the eigenbasis."""
     log_det = 0.0
+    values, ones = basis.values, basis.ones
     n = len(values)
     inverse_g = 1.0 / g
     variances = np.empty(n)
@@ -67,43 +108,41 @@ def _response_form(g, eta, values, ones, r):
 
 
 @numba.njit(**JIT)
-def _log_direction_density(log_g, eta, values, ones, r, shape, rate):
+def _log_direction_density(log_g, eta, basis, r, shape, rate):
     """Log-density of log g given the direction of the response."""
     g = math.exp(log_g)
-    log_det, form = _response_form(g, eta, values, ones, r)
+    log_det, form = _response_form(g, eta, basis, r)
     return shape * log_g - rate * g - 0.5 * log_det - 0.5 * len(r) * math.log(form)
 
 
 @numba.njit(**JIT)
-def _bounce(s, function, signs, covariance, scales, rng):
+def _bounce(s, function, positive, covariance, scales, rng):
     """Move the response along one trajectory; ``function`` is a draw of N(0, K)."""
     g, eta = scales[0], scales[1]
     offset = rng.standard_normal() / math.sqrt(eta)
     amplitude = 1.0 / math.sqrt(g)
     velocity = np.empty(len(s))
+    signs = np.empty(len(s))
     for i in range(len(s)):
         velocity[i] = offset + amplitude * function[i] + rng.standard_normal()
+        signs[i] = 1.0 if positive[i] else -1.0
     duration = 1.2 + 0.7 * rng.random()
     bounce_in_orthant(s, velocity, signs, covariance, 1.0 / g, 1.0 / eta, duration, MAX_EVENTS)
 
 
 @numba.njit(**JIT)
-def _sweep(
-    s, f, x, scales, positive, signs, function, covariance, basis, rows, values, ones, hyper, rng
-):
-    """One sweep; s, f, scales (g and eta) and x (whitened function) are updated, u is returned.
-
-    ``basis`` has the eigenvectors as columns, ``rows`` as rows: both lie in memory as they are
-    read.
-    """
+def _sweep(place, positive, function, basis, hyper, rng):
+    """One sweep; the place is updated, the offset is returned."""
+    s, f, x, scales = place
+    values, ones = basis.values, basis.ones
     n = len(s)
     shape_g, rate_g, shape_eta, rate_eta = hyper
-    _bounce(s, function, signs, covariance, scales, rng)
-    r = np.dot(rows, s)
+    _bounce(s, function, positive, basis.covariance, scales, rng)
+    r = np.dot(basis.rows, s)
     if shape_g > 0.0:
-        given = (scales[1], values, ones, r, shape_g, rate_g)
+        given = (scales[1], basis, r, shape_g, rate_g)
         g = slice_logarithm(scales[0], _log_direction_density, given, rng)
-        _, form = _response_form(g, scales[1], values, ones, r)
+        _, form = _response_form(g, scales[1], basis, r)
         length = math.sqrt(2.0 * rng.standard_gamma(0.5 * n) / form)
         for i in range(n):
             r[i] *= length
@@ -126,22 +165,15 @@ def _sweep(
         mean = ratio * (r[j] - u * ones[j]) / precision
         x[j] = mean + rng.standard_normal() / math.sqrt(precision)
         part[j] = math.sqrt(values[j]) * x[j]
-    part = np.dot(basis, part)
+    part = np.dot(basis.columns, part)
     if shape_g > 0.0:
-        scales[0] = slice_precision(part, u, g, positive, shape_g, rate_g, rng)
+        rest = np.full((1, n), u)
+        scales[0] = slice_precision(part.reshape(1, n), rest, g, positive, shape_g, rate_g, rng)
     scale = 1.0 / math.sqrt(scales[0])
     for i in range(n):
         f[i] = u + part[i] * scale
     draw_response(f, positive, s, rng)
     return u
-
-
-@numba.njit(**JIT)
-def _log_likelihood(f, positive):
-    total = 0.0
-    for i in range(len(f)):
-        total += log_normal_cdf(f[i] if positive[i] else -f[i])
-    return total
 
 
 class DenseProbitSampler(Resumable):
@@ -158,13 +190,18 @@ class DenseProbitSampler(Resumable):
 
     Attributes
     ----------
-    s, f : arrays of shape (n,)
-        Working response and predictor.
+    s : array of shape (n,)
+        Working response.
+    f : array of shape (1, n)
+        Predictor.
     x : array of shape (n,)
         Whitened function in the eigenbasis.
-    u, g, eta : float
+    u, g : arrays of shape (1,)
+    eta : float
     """
 
+    #: The kernel takes part, for those who ask.
+    is_on = np.ones(1, dtype=np.bool_)
     carried = ("s", "f", "x", "u", "g", "eta", "functions", "used")
 
     def __init__(self, gram, positive, *, g_prior=(2.0, 0.05), eta_prior=(0.5, 0.05)):
@@ -172,13 +209,12 @@ class DenseProbitSampler(Resumable):
         values = np.maximum(values, 0.0)
         # The prior of coefficients has a multiple of the diagonal added to K, f itself has not.
         self.precisions = values + ACTIVE_JITTER * np.diag(gram).mean()
-        self.values = values**2 / self.precisions
-        self.basis, self.rows = np.ascontiguousarray(basis), np.ascontiguousarray(basis.T)
-        self.ones = self.rows.sum(axis=1)
-        self.factor = np.ascontiguousarray(self.basis * np.sqrt(self.values))
-        self.covariance = outputs_at(self.factor, self.factor)
-        self.positive = np.ascontiguousarray(positive, dtype=np.bool_)
-        self.signs = np.where(self.positive, 1.0, -1.0)
+        values = values**2 / self.precisions
+        columns, rows = np.ascontiguousarray(basis), np.ascontiguousarray(basis.T)
+        self.factor = np.ascontiguousarray(columns * np.sqrt(values))
+        covariance = outputs_at(self.factor, self.factor)
+        self.basis = EigenBasis(values, rows.sum(axis=1), columns, rows, covariance)
+        self.response = probit_labels(positive)
         # No moves of points, for those who count them.
         self.counts = np.zeros((5, 2), dtype=np.int64)
         self.hyper = tuple(
@@ -191,60 +227,58 @@ class DenseProbitSampler(Resumable):
         Parameters
         ----------
         points : array of int, shape (n,)
-        u : float
-        beta : array of shape (n,) or None
+        u : float or array of shape (1,)
+        beta : array of n numbers or None
             Coefficients; None stands for zeros.
-        g, eta : float
+        g : float or array of shape (1,)
+        eta : float
         rng : numpy.random.Generator
             For the working response.
         """
-        n = len(self.positive)
+        n = len(self.response)
         if not np.array_equal(points, np.arange(n)):
             raise ValueError(f"All of the {n} points are active in a dense model.")
-        beta = np.zeros(n) if beta is None else np.asarray(beta, dtype=float)
-        self.g, self.eta, self.u = float(g), float(eta), float(u)
-        self.x = np.sqrt(self.g * self.precisions) * (self.rows @ beta)
-        self.f = self.u + self.basis @ (np.sqrt(self.values / self.g) * self.x)
-        self.s = np.empty(n)
-        draw_response(self.f, self.positive, self.s, rng)
+        beta = np.zeros(n) if beta is None else np.reshape(beta, n).astype(np.float64)
+        self.u = np.array(np.broadcast_to(u, 1), dtype=np.float64)
+        self.set_scales(g, eta)
+        basis = self.basis
+        x = np.sqrt(self.g * self.precisions) * (basis.rows @ beta)
+        f = self.u + basis.columns @ (np.sqrt(basis.values / self.g) * x)
+        self.x, self.f, self.s = x, f[None], np.empty(n)
+        draw_response(f, self.response, self.s, rng)
         self.functions, self.used = np.empty((0, n)), 0
+
+    def set_scales(self, g=None, eta=None):
+        """Take over precisions that something else has moved."""
+        if g is not None:
+            self.g = np.array(np.broadcast_to(g, 1), dtype=np.float64)
+        if eta is not None:
+            self.eta = float(eta)
 
     def sweep(self, rng):
         """Make one sweep."""
         if self.used == len(self.functions):
             noise = rng.standard_normal((BLOCK_SIZE, len(self.s)))
             self.functions, self.used = outputs_at(noise, self.factor), 0
-        scales = np.array([self.g, self.eta])
-        self.u = _sweep(
-            self.s,
-            self.f,
-            self.x,
-            scales,
-            self.positive,
-            self.signs,
-            self.functions[self.used],
-            self.covariance,
-            self.basis,
-            self.rows,
-            self.values,
-            self.ones,
-            self.hyper,
-            rng,
-        )
-        self.g, self.eta = scales.tolist()
+        scales = np.array([*self.g, self.eta])
+        place = Place(self.s, self.f[0], self.x, scales)
+        function = self.functions[self.used]
+        self.u = np.array([_sweep(place, self.response, function, self.basis, self.hyper, rng)])
+        self.set_scales(*scales)
         self.used += 1
 
     @property
     def points(self):
         """All points."""
-        return np.arange(len(self.positive))
+        return np.arange(len(self.response))
 
     @property
     def beta(self):
-        """Coefficients of all points."""
-        return self.basis @ (self.x / np.sqrt(self.g * self.precisions))
+        """Coefficients of all points, shape (1, 1, n)."""
+        beta = self.basis.columns @ (self.x / np.sqrt(self.g * self.precisions))
+        return beta[None, None]
 
     @property
     def log_likelihood(self):
         """Log-probability of the labels at the present predictor."""
-        return _log_likelihood(self.f, self.positive)
+        return log_likelihood(self.f, self.response)

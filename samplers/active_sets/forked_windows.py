@@ -2,7 +2,7 @@ r"""Births, deaths and swaps of active points under a power of the likelihood, i
 
 A chain at power b has the target :math:`p(\gamma, z, u, g, \eta)\,\prod_i \Phi(\pm f_i)^b` with
 :math:`f = u + V z / \sqrt g`; there is no working response, as powers of the probit likelihood have
-none. The move is that of :func:`bayeskernels.samplers.active_sets.moves.move_window` with a fork.
+none. The move is that of :func:`bayeskernels.samplers.active_sets.windows.move_window` with a fork.
 From the smallest set of a window of sizes, the *anchor*, two branches of points go up: the one on
 which the present set lies, and another with other points. Coefficients that are not there yet are
 drawn from the Gaussian that one step of Newton's method finds. Then one of all the sets on both
@@ -15,16 +15,23 @@ doubles the anchor's weight.
 """
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from bayeskernels.compiled import JIT
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
-from bayeskernels.samplers.active_sets.columns import append, new_direction
-from bayeskernels.samplers.active_sets.deaths import remove
+from bayeskernels.samplers.active_sets.columns.births import (
+    activate_without_response,
+    hold,
+    let_go,
+    new_directions,
+)
+from bayeskernels.samplers.active_sets.columns.deaths import remove
+from bayeskernels.samplers.active_sets.columns.proposal import new_proposal
 from bayeskernels.samplers.active_sets.links.probit import probit_terms
-from bayeskernels.samplers.active_sets.moves import (
+from bayeskernels.samplers.active_sets.windows import (
     directions_of,
     draw_index,
     draw_slots,
@@ -34,7 +41,14 @@ from bayeskernels.samplers.active_sets.moves import (
 )
 from bayeskernels.samplers.compiled import dot
 
-__all__ = ["activate", "draw_inactive", "draw_window", "move_fork", "powered_terms"]
+__all__ = [
+    "Fork",
+    "PoweredLabels",
+    "draw_inactive",
+    "draw_window",
+    "move_fork",
+    "powered_terms",
+]
 
 
 @numba.njit(**JIT)
@@ -78,19 +92,19 @@ def draw_inactive(is_active, wanted, rng):
 
 
 @numba.njit(**JIT)
-def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
+def _direction_on_fork(state, point, column, diagonal, D, other, v):
     """Whitened column v of a point above the anchor; V without directions D, with ``other``."""
     k = state.size[0]
     c = np.empty(k)
     for a in range(k):
-        c[a] = state.V[a, point]
+        c[a] = state.V[0, a, point]
     for d in range(len(D)):
         along = dot(c, D[d])
         for a in range(k):
             c[a] -= along * D[d, a]
     left = diagonal * (1.0 + ACTIVE_JITTER) - dot(c, c)
-    known = np.dot(c, state.V[:k])
-    for d in range(size):
+    known = np.dot(c, state.V[0, :k])
+    for d in range(len(other)):
         share = other[d, point]
         left -= share * share
         for i in range(len(v)):
@@ -100,33 +114,50 @@ def _direction_on_fork(state, point, column, diagonal, D, other, size, v):
         v[i] = (column[i] - known[i]) * scale
 
 
-@numba.njit(**JIT)
-def activate(state, point, column, diagonal, v, c, m):
-    """Make a point active. The state's products with a response are not kept up: there is none."""
-    nothing = np.empty(0)
-    pivot = new_direction(state, point, column, diagonal, nothing, v, c)
-    m[: state.size[0] + 1] = 0.0
-    append(state, point, column, v, c, pivot, 0.0, 0.0, m, m, 1.0, nothing, 1.0)
+class PoweredLabels(NamedTuple):
+    """Labels of a probit model, the power of their likelihood, and the prior of sets by size.
+
+    Attributes
+    ----------
+    positive : array of bool, shape (n,)
+    power : float
+    log_prior : array of shape (k_max + 1,)
+    """
+
+    positive: np.ndarray
+    power: float
+    log_prior: np.ndarray
+
+
+class Fork(NamedTuple):
+    """Where a fork lies, and the points on it.
+
+    Attributes
+    ----------
+    low, high : int
+        Sizes of the anchor and of the largest sets, around the present one.
+    is_forked : bool
+        Whether there is a second branch.
+    points : array of int
+        Inactive points in random order: those to come on the present branch, then those of the
+        other one.
+    columns : array of shape (n_columns, 1, n)
+    rows : array of int
+        Where in ``columns`` the kernel columns of the points are.
+    diagonal : array of shape (1, n)
+    """
+
+    low: int
+    high: int
+    is_forked: bool
+    points: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    diagonal: np.ndarray
 
 
 @numba.njit(**JIT)
-def move_fork(
-    state,
-    f,
-    z,
-    g,
-    power,
-    positive,
-    low,
-    high,
-    is_forked,
-    candidates,
-    columns,
-    rows,
-    diagonal,
-    log_prior,
-    rng,
-):
+def move_fork(state, f, z, g, labels, fork, rng):
     """Draw the active set from a fork.
 
     Parameters
@@ -135,22 +166,11 @@ def move_fork(
         Only its points and whitened columns are used.
     f : array of shape (n,)
         Predictor, updated in place.
-    z : array of shape (k_max,)
+    z : array of shape (1, 1, k_max)
         Whitened coefficients, updated in place.
-    g, power : float
-    positive : array of bool, shape (n,)
-    low, high : int
-        Sizes of the anchor and of the largest sets, around the present one.
-    is_forked : bool
-        Whether there is a second branch.
-    candidates : array of int
-        Inactive points in random order: those to come on the present branch, then those of the
-        other one.
-    columns : array of shape (n_columns, n)
-    rows : array of int
-        Where in ``columns`` the kernel columns of the candidates are.
-    diagonal : array of shape (n,)
-    log_prior : array of shape (k_max + 1,)
+    g : float
+    labels : PoweredLabels
+    fork : Fork
     rng : numpy.random.Generator
 
     Returns
@@ -158,6 +178,8 @@ def move_fork(
     int
         0 where the set stayed, 1 after births or deaths, 2 after a step across.
     """
+    positive, power, log_prior = labels
+    low, high, is_forked, candidates, columns, rows, diagonal = fork
     n = len(f)
     k = state.size[0]
     scale = 1.0 / math.sqrt(g)
@@ -177,9 +199,9 @@ def move_fork(
     slots = draw_slots(k, n_deaths, rng)
     D = np.empty((0, k))
     if n_deaths > 0:
-        D = np.ascontiguousarray(directions_of(state, slots).T)
-        lost = np.dot(D, state.V[:k])
-        along = np.dot(D, z[:k])
+        D = directions_of(state, 0, slots)
+        lost = np.dot(D, state.V[0, :k])
+        along = np.dot(D, z[0, 0, :k])
         # Downwards: what is lost with each death, and what its birth would have drawn.
         for a in range(n_deaths):
             j = n_deaths - a - 1
@@ -198,14 +220,12 @@ def move_fork(
         at_anchor[:] = slope
         bend_at_anchor[:] = bend
     # Upwards on the present branch.
-    c = np.empty(len(state.V))
+    proposal = new_proposal(state)
     new = np.empty(n_births + n_other)
     for a in range(n_births):
-        point = candidates[a]
-        row = state.V[k + a]
-        new_direction(state, point, columns[rows[a]], diagonal[point], np.empty(0), row, c)
-        # Counted for the time being: the next column has to be orthogonal to this one.
-        state.size[0] += 1
+        new_directions(state, candidates[a], columns[rows[a]], diagonal, proposal)
+        hold(state, proposal)
+        row = state.V[0, k + a]
         mean, precision = newton_step(row, scale, slope, bend)
         new[a] = mean + rng.standard_normal() / math.sqrt(precision)
         j = n_deaths + a + 1
@@ -213,7 +233,7 @@ def move_fork(
             path[j, i] = path[j - 1, i] + scale * new[a] * row[i]
         log_weights[j] = power * powered_terms(path[j], positive, power, slope, bend)
         log_ratio[j] = log_ratio[j - 1] + log_prior_over_proposal(new[a], mean, precision)
-    state.size[0] = k
+    let_go(state, k)
     # Upwards on the other one.
     other = np.empty((n_other, n))
     for a in range(n_other):
@@ -221,8 +241,8 @@ def move_fork(
         if a == 0:
             slope[:] = at_anchor
             bend[:] = bend_at_anchor
-        column = columns[rows[n_births + a]]
-        _direction_on_fork(state, point, column, diagonal[point], D, other, a, v)
+        column = columns[rows[n_births + a], 0]
+        _direction_on_fork(state, point, column, diagonal[0, point], D, other[:a], v)
         other[a] = v
         mean, precision = newton_step(v, scale, slope, bend)
         drawn = mean + rng.standard_normal() / math.sqrt(precision)
@@ -245,9 +265,7 @@ def move_fork(
     remove(state, slots[:n_lost], z)
     n_new = chosen - span if is_across else max(chosen - n_deaths, 0)
     first = n_births if is_across else 0
-    m = np.empty(len(state.V) + 1)
     for a in range(first, first + n_new):
-        point = candidates[a]
-        z[state.size[0]] = new[a]
-        activate(state, point, columns[rows[a]], diagonal[point], v, c, m)
+        z[0, 0, state.size[0]] = new[a]
+        activate_without_response(state, candidates[a], columns[rows[a]], diagonal, proposal)
     return 2 if is_across else 1 if chosen != n_deaths else 0

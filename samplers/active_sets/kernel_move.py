@@ -1,7 +1,7 @@
 r"""Moves of a kernel's hyperparameters given the working response (GKM, sections 3.2 and 5.3).
 
 Offset and coefficients are integrated out, so the density of theta is
-:math:`p(s \mid \gamma, \eta, g, \theta) \, p(\theta)`. By default each coordinate is moved by a
+:math:`p(S \mid \gamma, \eta, g, \theta) \, p(\theta)`. By default each coordinate is moved by a
 slice on its logarithm, which needs no scale; the paper's random walk moves all at once. The paper's
 acceptance probability forgets the prior, so that its walk leaves the bounds. Only the kernel
 columns of active points are computed, O(n k^2) for each evaluation.
@@ -14,7 +14,13 @@ import numpy as np
 from scipy import linalg
 
 from bayeskernels.distributions.silverman_g import ACTIVE_JITTER
-from bayeskernels.samplers.active_sets.columns import prepare
+from bayeskernels.samplers.active_sets.columns.state import (
+    column_factors,
+    compact_gram,
+    compact_response,
+    install_kernel,
+    prepare,
+)
 from bayeskernels.samplers.active_sets.moves import KERNEL
 from bayeskernels.samplers.compiled import step_out
 
@@ -33,8 +39,8 @@ class _Candidate(NamedTuple):
     log_density: float
     theta: np.ndarray
     rows: np.ndarray
-    factor: np.ndarray
     V: np.ndarray
+    T: np.ndarray
     gram: np.ndarray
 
 
@@ -113,52 +119,46 @@ class KernelMove:
     def _present(self, sampler):
         """Log-density of the response as things are."""
         state = sampler.active
-        k = int(state.size[0])
-        response = state.response[: k + 1] / np.where(np.arange(k + 1), *state.scales[::-1])
-        return _log_density(state.gram[: k + 1, : k + 1], response, sampler.g, sampler.eta)
+        return _log_density(compact_gram(state), compact_response(state), column_factors(state))
 
     def _candidate(self, sampler, theta):
         """Whitened columns and log-density at another theta; None where it is impossible."""
         if self.log_prior(theta) == -math.inf:
             return None
-        state = sampler.active
-        points = sampler.points
-        k = len(points)
-        constant = state.constant
-        rows = sampler.columns(points, theta) if k else np.empty((0, sampler.n))
-        own = rows[:, points]
-        factor = linalg.cholesky(
-            own + np.diag(ACTIVE_JITTER * np.diag(own)), lower=True, check_finite=False
-        )
-        V = linalg.solve_triangular(factor, rows, lower=True, check_finite=False)
-        gram = np.empty((k + 1, k + 1))
+        constant, points = sampler.active.constant, sampler.points
+        k, q = len(points), sampler.n_kernels
+        rows = sampler.columns(points, theta)
+        V, T = np.empty((q, k, sampler.n)), np.empty((q, k, k))
+        for j in range(q):
+            own = rows[:, j, points]
+            factor = linalg.cholesky(
+                own + np.diag(ACTIVE_JITTER * np.diag(own)), lower=True, check_finite=False
+            )
+            V[j] = linalg.solve_triangular(factor, rows[:, j], lower=True, check_finite=False)
+            T[j] = linalg.solve_triangular(factor, np.eye(k), lower=True)
+        columns = V.reshape(q * k, sampler.n)
+        gram = np.empty((q * k + 1, q * k + 1))
         gram[0, 0] = constant @ constant
-        gram[1:, 0] = gram[0, 1:] = V @ constant
-        gram[1:, 1:] = V @ V.T
-        response = np.concatenate([[constant @ sampler.s], V @ sampler.s])
-        log_density = _log_density(gram, response, sampler.g, sampler.eta)
-        return _Candidate(log_density, theta, rows, factor, V, gram)
+        gram[1:, 0] = gram[0, 1:] = columns @ constant
+        gram[1:, 1:] = columns @ columns.T
+        factors = column_factors(sampler.active)
+        response = np.stack([np.append(constant @ s, columns @ s) for s in sampler.S]) * factors
+        return _Candidate(_log_density(gram, response, factors), theta, rows, V, T, gram)
 
     def _install(self, sampler, candidate):
-        state = sampler.active
-        k = len(candidate.rows)
-        state.kernel[state.stored[:k]] = candidate.rows
-        state.V[:k] = candidate.V
-        state.T[:k, :k] = linalg.solve_triangular(candidate.factor, np.eye(k), lower=True)
-        state.gram[: k + 1, : k + 1] = candidate.gram
-        sampler.theta = candidate.theta
-        prepare(state, sampler.s, sampler.g, sampler.eta)
+        _, sampler.theta, *columns = candidate
+        install_kernel(sampler.active, *columns)
+        prepare(sampler.active, sampler.S, sampler.kernel_weights, sampler.eta)
 
 
-def _log_density(gram, response, g, eta):
-    """Log-density of the response (GKM, equation (8)) up to a constant, from inner products.
+def _log_density(gram, response, factors):
+    """Log-density of the responses (GKM, equation (8)) up to a constant, from inner products.
 
-    ``gram`` has those of (1, V) with each other, ``response`` those with s.
+    ``gram`` has those of (1, V) with each other, ``response``, (r, m), those with the responses,
+    which are multiplied by the factors of these columns in W.
     """
-    scales = np.full(len(response), 1.0 / math.sqrt(g))
-    scales[0] = 1.0 / math.sqrt(eta)
-    M = gram * scales * scales[:, None]
+    M = gram * factors * factors[:, None]
     M[np.diag_indices_from(M)] += 1.0
     factor = linalg.cholesky(M, lower=True, check_finite=False)
-    half = linalg.solve_triangular(factor, response * scales, lower=True, check_finite=False)
-    return 0.5 * half @ half - np.log(np.diag(factor)).sum()
+    half = linalg.solve_triangular(factor, response.T, lower=True, check_finite=False)
+    return 0.5 * (half * half).sum() - len(response) * np.log(np.diag(factor)).sum()

@@ -1,10 +1,9 @@
 """PyMC step for the active set of a generalized kernel model, with all that belongs to it.
 
 Active set, coefficients, offset and precisions have to move together: births and deaths are
-accepted with the coefficients integrated out, which then have to be drawn anew. A *form* of the
-model knows the chain that does this, without PyMC, and how its numbers become values of the model's
-variables: :mod:`bayeskernels.samplers.active_sets.single_form` where a point brings one column,
-:mod:`bayeskernels.samplers.active_sets.groups.grouped_form` where it brings several.
+accepted with the coefficients integrated out, which then have to be drawn anew. The chain that does
+this, without PyMC, is in :mod:`bayeskernels.samplers.active_sets.chain`, and how its numbers become
+values of the model's variables in :mod:`bayeskernels.samplers.active_sets.model_form`.
 """
 
 import numpy as np
@@ -25,10 +24,15 @@ from bayeskernels.distributions import (
     PrecisionRV,
     SilvermanGRV,
 )
-from bayeskernels.samplers.active_sets.active_set_chain import move_probabilities, share
-from bayeskernels.samplers.active_sets.groups.grouped_form import GroupedForm
-from bayeskernels.samplers.active_sets.moves import BIRTH, DEATH, SWAP, WINDOW
-from bayeskernels.samplers.active_sets.single_form import SingleForm
+from bayeskernels.samplers.active_sets.model_form import ModelForm
+from bayeskernels.samplers.active_sets.moves import (
+    BIRTH,
+    DEATH,
+    SWAP,
+    WINDOW,
+    move_probabilities,
+    share,
+)
 from bayeskernels.samplers.block_step import BlockStep
 from bayeskernels.samplers.compiled import one_blas_thread
 from bayeskernels.specification.base import specification_of
@@ -150,9 +154,14 @@ class ReversibleJump(BlockStep):
         specification = specification_of(model)
         if specification.indicators is None:
             raise specification.refusal("ReversibleJump", "generalized kernel models")
-        make_form = GroupedForm if specification.is_grouped else SingleForm
         super().__init__(vars, model=model, **kwargs)
-        windows = make_form.windows if windows is None else windows
+        kernel_options = {
+            **{"kernel_move": kernel_move, "kernel_moves": kernel_moves},
+            **{"kernel_scale": kernel_scale},
+        }
+        given = {name: value for name, value in kernel_options.items() if value is not None}
+        self.form = ModelForm(specification, self.vars, self.read, given)
+        windows = self.form.windows if windows is None else windows
         if min(sweeps, proposals, width) < 1 or windows < 0:
             raise ValueError("sweeps, proposals and width must be at least 1, windows at least 0.")
         if start_active is not None and not 0 <= start_active <= specification.max_active:
@@ -160,12 +169,6 @@ class ReversibleJump(BlockStep):
                 f"start_active must be between 0 and max_active = {specification.max_active}, got "
                 f"{start_active}."
             )
-        kernel_options = {
-            **{"kernel_move": kernel_move, "kernel_moves": kernel_moves},
-            **{"kernel_scale": kernel_scale},
-        }
-        given = {name: value for name, value in kernel_options.items() if value is not None}
-        self.form = make_form(specification, self.vars, self.read, given)
         self._declare(self.stats_dtypes_shapes | self.form.statistics)
         self.progress_columns = self.progress_columns | self.form.progress_columns
         self.sweeps, self.start_active = sweeps, start_active

@@ -1,6 +1,6 @@
-r"""What a sweep does once the active set has moved, steps 2 to 5 of the sampler's list.
+r"""What a sweep does once the active set has moved, steps 3 to 6 of the sampler's list.
 
-Response, offset, coefficients and precisions of a generalized kernel model
+Response, offsets, coefficients and precisions of a generalized kernel model
 (:mod:`bayeskernels.samplers.active_sets.chain`), for any link.
 """
 
@@ -10,13 +10,11 @@ import numba
 import numpy as np
 
 from bayeskernels.compiled import JIT
-from bayeskernels.samplers.active_sets.columns import append, coupling, new_direction, products
-from bayeskernels.samplers.active_sets.links.link import (
-    impute_response,
-    log_label,
-    renew_response,
-    slice_precision,
-)
+from bayeskernels.samplers.active_sets.columns.births import activate
+from bayeskernels.samplers.active_sets.columns.proposal import new_proposal
+from bayeskernels.samplers.active_sets.columns.state import compact_inverse, compact_response
+from bayeskernels.samplers.active_sets.links import link
+from bayeskernels.samplers.active_sets.links.link import impute_response, slice_precision
 from bayeskernels.samplers.compiled import dot
 
 __all__ = ["activate_points", "draw_coefficients", "finish_sweep", "log_likelihood", "renew"]
@@ -24,83 +22,100 @@ __all__ = ["activate_points", "draw_coefficients", "finish_sweep", "log_likeliho
 
 @numba.njit(**JIT)
 def draw_coefficients(state, rng):
-    """Offset times sqrt(eta), and whitened coefficients, given the response."""
-    k = state.size[0]
-    inverse = np.ascontiguousarray(state.inverse[: k + 1, : k + 1])
-    noise = np.empty(k + 1)
-    for a in range(k + 1):
-        noise[a] = rng.standard_normal()
+    """Offsets times sqrt(eta), (r,), and whitened coefficients, (r, q, k), given the response."""
+    inverse = compact_inverse(state)
+    response = compact_response(state)
+    r, m = response.shape
     factor = np.linalg.cholesky(0.5 * (inverse + inverse.T))
-    return np.dot(inverse, state.response[: k + 1]) + np.dot(factor, noise)
+    noise = np.empty(m)
+    offsets = np.empty(r)
+    z = np.empty((r, len(state.V), state.size[0]))
+    for d in range(r):
+        for a in range(m):
+            noise[a] = rng.standard_normal()
+        coefficients = np.dot(inverse, response[d]) + np.dot(factor, noise)
+        offsets[d] = coefficients[0]
+        z[d] = coefficients[1:].reshape(z.shape[1:])
+    return offsets, z
 
 
 @numba.njit(**JIT)
-def finish_sweep(state, s, response, scales, hyper, f, rng):
-    """Steps 2 to 5; s has to be drawn anew where g is random.
+def _parts(state, z):
+    """Sum of each kernel's whitened columns with their coefficients, (q, r, n)."""
+    r, q, k = z.shape
+    n = state.V.shape[2]
+    parts = np.zeros((q, r, n))
+    for j in range(q):
+        for d in range(r):
+            for a in range(k):
+                for i in range(n):
+                    parts[j, d, i] += z[d, j, a] * state.V[j, a, i]
+            for i in range(n):
+                parts[j, d, i] /= state.constant[i]
+    return parts
 
-    ``scales`` are g and eta, ``hyper`` the shapes and rates of their priors; a negative shape
-    stands for a fixed value. f becomes the predictor. Returns offset and whitened coefficients.
+
+@numba.njit(**JIT)
+def _predict(u, parts, weights, f):
+    """Predictors f from their parts."""
+    for d in range(len(f)):
+        for i in range(f.shape[1]):
+            f[d, i] = u[d]
+            for j in range(len(parts)):
+                f[d, i] += parts[j, d, i] * weights[j]
+
+
+@numba.njit(**JIT)
+def finish_sweep(state, S, response, scales, hyper, f, rng):
+    """Steps 3 to 6; S has to be drawn anew where g is random.
+
+    ``scales`` are the precisions, those of the kernels and then eta, ``hyper`` the shapes and rates
+    of their priors; a negative shape stands for a fixed value. f becomes the predictors. Returns
+    offsets and whitened coefficients.
     """
-    impute_response(state, s, response, rng)
-    coefficients = draw_coefficients(state, rng)
-    k = state.size[0]
-    n = len(s)
-    u = coefficients[0] * state.scales[0]
-    z = coefficients[1:]
+    impute_response(state, S, response, rng)
+    u, z = draw_coefficients(state, rng)
+    u *= state.scales[0]
+    r, q, k = z.shape
+    weights = state.scales[1:].copy()
     shape_g, rate_g, shape_eta, rate_eta = hyper
     if shape_eta > 0.0:
-        scales[1] = rng.gamma(shape_eta + 0.5, 1.0 / (rate_eta + 0.5 * u * u))
-    part = np.zeros(n)
-    for a in range(k):
-        for i in range(n):
-            part[i] += z[a] * state.V[a, i]
-    for i in range(n):
-        part[i] /= state.constant[i]
-    if shape_g > 0.0:
-        g = scales[0]
-        energy = dot(z, z)
-        new = rng.gamma(shape_g + 0.5 * k, 1.0 / (rate_g + 0.5 * energy / g))
+        scales[q] = rng.gamma(shape_eta + 0.5 * r, 1.0 / (rate_eta + 0.5 * (u * u).sum()))
+    parts = _parts(state, z)
+    for j in range(q):
+        if shape_g < 0.0 or weights[j] == 0.0:
+            continue
+        energy = 0.0
+        for d in range(r):
+            energy += dot(z[d, j], z[d, j])
+        new = rng.gamma(shape_g + 0.5 * k * r, 1.0 / (rate_g + 0.5 * energy / scales[j]))
         # The function stays, so its whitened coefficients grow with the precision.
-        growth = math.sqrt(new / g)
-        for a in range(k):
-            z[a] *= growth
-        for i in range(n):
-            part[i] *= growth
-        scales[0] = slice_precision(part, u, new, response, shape_g, rate_g, rng)
-    scale = 1.0 / math.sqrt(scales[0])
-    for i in range(n):
-        f[i] = u + part[i] * scale
+        growth = math.sqrt(new / scales[j])
+        z[:, j] *= growth
+        parts[j] *= growth
+        weights[j] = 0.0
+        _predict(u, parts, weights, f)
+        scales[j] = slice_precision(parts[j], f, new, response, shape_g, rate_g, rng)
+        weights[j] = 1.0 / math.sqrt(scales[j])
+    _predict(u, parts, weights, f)
     return u, z
 
 
 @numba.njit(**JIT)
 def log_likelihood(f, response):
-    """Log-probability of all observations at the predictors f."""
-    total = 0.0
-    for i in range(len(f)):
-        total += log_label(response, i, f[i])
-    return total
+    """Log-probability of all observations; compiled, so that Python can call it."""
+    return link.log_likelihood(f, response)
 
 
 @numba.njit(**JIT)
-def renew(f, response, s, weights, rng):
+def renew(f, response, S, weights, rng):
     """Draw the response given f; compiled, so that Python can call it."""
-    renew_response(f, response, s, weights, rng)
+    link.renew_response(f, response, S, weights, rng)
 
 
 @numba.njit(**JIT)
-def activate_points(state, points, columns, diagonal, s):
-    """Make points active, one after the other."""
-    n = len(s)
-    most_rows = len(state.V)
-    v = np.empty(n)
-    c = np.empty(most_rows)
-    m = np.empty(most_rows + 1)
-    row = np.empty(most_rows + 1)
-    nothing = np.empty(0)
-    for a in range(len(points)):
-        point = points[a]
-        pivot = new_direction(state, point, columns[a], diagonal[point], nothing, v, c)
-        own, with_s = products(state, v, s, m)
-        schur = coupling(state, own, m, nothing, 1.0, row)
-        append(state, point, columns[a], v, c, pivot, own, with_s, m, row, schur, nothing, 1.0)
+def activate_points(state, born, S):
+    """Make candidates active, one after the other."""
+    proposal = new_proposal(state)
+    for a in range(len(born.points)):
+        activate(state, born.points[a], born.columns[a], born.diagonal, S, proposal)

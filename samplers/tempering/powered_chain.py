@@ -18,9 +18,12 @@ from scipy.special import gammaln
 
 from bayeskernels.compiled import JIT
 from bayeskernels.distributions.active_set import log_size_weights
-from bayeskernels.samplers.active_sets.columns import ActiveColumns
+from bayeskernels.samplers.active_sets.columns.births import activate_without_response
+from bayeskernels.samplers.active_sets.columns.proposal import new_proposal
+from bayeskernels.samplers.active_sets.columns.state import ActiveColumns, clear
 from bayeskernels.samplers.active_sets.forked_windows import (
-    activate,
+    Fork,
+    PoweredLabels,
     draw_inactive,
     draw_window,
     move_fork,
@@ -160,7 +163,7 @@ class _Place(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """What all moves of the active set need of the target."""
+    """What all moves of the active set need of the target; ``diagonal`` has a row for the kernel."""
 
     positive: np.ndarray
     diagonal: np.ndarray
@@ -178,14 +181,12 @@ def _draw_change(active, width, rng):
 
 @numba.njit(**JIT)
 def _change_set(place, points, power, window, born, columns, rows, rng, window_counts):
-    """Move the active set; row ``rows[a]`` of ``columns`` is the kernel column of ``born[a]``."""
+    """Move the active set; ``columns[rows[a], 0]`` is the kernel column of ``born[a]``."""
     active, f, z, scalars = place
-    positive, diagonal, log_prior = points
-    g, (low, high, is_forked) = scalars[G], window
-    kind = move_fork(
-        active, f, z, g, power, positive, low, high, is_forked, born, columns, rows, diagonal,
-        log_prior, rng,
-    )  # fmt: skip
+    low, high, is_forked = window
+    labels = PoweredLabels(points.positive, power, points.log_prior)
+    fork = Fork(low, high, is_forked, born, columns, rows, points.diagonal)
+    kind = move_fork(active, f, z.reshape(1, 1, len(z)), scalars[G], labels, fork, rng)
     window_counts[kind] += 1
 
 
@@ -204,13 +205,9 @@ def _sweep(place, points, power, hyper, options, gram, rng, window_counts, count
 
 @numba.njit(**JIT)
 def _activate_all(state, points, columns, diagonal):
-    n = columns.shape[1]
-    most_rows = len(state.V)
-    v = np.empty(n)
-    c = np.empty(most_rows)
-    m = np.zeros(most_rows + 1)
+    proposal = new_proposal(state)
     for a in range(len(points)):
-        activate(state, points[a], columns[a], diagonal[points[a]], v, c, m)
+        activate_without_response(state, points[a], columns[a], diagonal, proposal)
 
 
 class PoweredChain:
@@ -251,22 +248,17 @@ class PoweredChain:
 
     def _clear(self, points):
         """Make exactly these points active."""
-        state, target = self.active, self.target
-        state.size[0] = 0
-        state.waiting[:] = 0
-        state.is_active[:] = False
-        # Products with a response stay those of no response at all.
-        state.inverse[:] = 0.0
-        state.inverse[0, 0] = 1.0
+        clear(self.active)
         points = np.asarray(points, dtype=np.int64)
         if len(points):
-            _activate_all(state, points, target.columns(points), target.diagonal)
+            columns = self.target.columns(points)[:, None]
+            _activate_all(self.active, points, columns, self.target.diagonal[None])
         self.since_rebuild = 0
 
     def _set_predictor(self):
         k = int(self.active.size[0])
         g, _, u = self.scalars
-        self.f[:] = u + self.z[:k] @ self.active.V[:k] / np.sqrt(g)
+        self.f[:] = u + self.z[:k] @ self.active.V[0, :k] / np.sqrt(g)
 
     def draw_prior(self, rng):
         """Redraw everything from the target at power zero."""
@@ -294,17 +286,17 @@ class PoweredChain:
             self.place(self.state)
         self.since_rebuild += 1
         place = _Place(self.active, self.f, self.z, self.scalars)
-        points = _Points(target.positive, target.diagonal, target.log_prior)
+        points = _Points(target.positive, target.diagonal[None], target.log_prior)
         gram, windows = target.gram, self.windows
         if gram is None:
             for _ in range(windows):
                 window, born = _draw_change(self.active, self.width, rng)
                 columns = target.columns(born) if len(born) else np.empty((0, target.n))
-                given = power, window, born, columns, np.arange(len(born))
+                given = power, window, born, columns[:, None], np.arange(len(born))
                 _change_set(place, points, *given, rng, self.window_counts)
             gram, windows = np.empty((0, target.n)), 0
         options = windows, self.width, self.steps, self.transports
-        given = power, target.hyper(power), options, gram
+        given = power, target.hyper(power), options, gram[:, None]
         _sweep(place, points, *given, rng, self.window_counts, self.counts)
 
     @property
@@ -316,7 +308,7 @@ class PoweredChain:
     def beta(self):
         """Their coefficients."""
         k = int(self.active.size[0])
-        return self.active.T[:k, :k].T @ self.z[:k] / np.sqrt(self.scalars[G])
+        return self.active.T[0, :k, :k].T @ self.z[:k] / np.sqrt(self.scalars[G])
 
     @property
     def log_likelihood(self):
@@ -343,7 +335,7 @@ class PoweredChain:
         k = len(where.points)
         if k:
             # T is triangular after births only.
-            factor = np.ascontiguousarray(self.active.T[:k, :k])
+            factor = np.ascontiguousarray(self.active.T[0, :k, :k])
             self.z[:k] = np.sqrt(where.g) * solve_triangular(
                 factor, where.beta, trans=1, lower=True
             )

@@ -105,13 +105,13 @@ def move_precisions(state, f, z, scalars, positive, power, hyper, rng):
 def _features(state, g, eta):
     """W: a row of 1 / sqrt(eta), then the whitened columns over sqrt(g)."""
     k = state.size[0]
-    n = state.V.shape[1]
+    n = state.V.shape[2]
     W = np.empty((k + 1, n))
     W[0] = 1.0 / math.sqrt(eta)
     scale = 1.0 / math.sqrt(g)
     for a in range(k):
         for i in range(n):
-            W[a + 1, i] = scale * state.V[a, i]
+            W[a + 1, i] = scale * state.V[0, a, i]
     return W
 
 

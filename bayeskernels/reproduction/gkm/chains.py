@@ -162,9 +162,9 @@ def _run(sampler, n, points, cross, draws, tune, rng, sweeps=1):
         for t in range(block):
             for _ in range(sweeps):
                 sampler.sweep(rng)
-            beta[sampler.points, t] = sampler.beta
-            u[t] = sampler.u
-            sizes[tune + begin + t], log_g[begin + t] = len(sampler.points), np.log(sampler.g)
+            beta[sampler.points, t] = sampler.beta[0, 0]
+            u[t] = sampler.u[0]
+            sizes[tune + begin + t], log_g[begin + t] = len(sampler.points), np.log(sampler.g[0])
         used = np.flatnonzero(beta.any(axis=1))
         total = total + ndtr(cross(used) @ beta[used] + u).sum(axis=1)
     return total / draws, sizes, log_g

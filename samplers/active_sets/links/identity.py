@@ -76,8 +76,9 @@ def slice_noise(noise, n, squares, prior_scale, rng):
 
 
 @numba.njit(**JIT)
-def _renew(f, values, noise, prior_scale, s, weights, rng):
+def _renew(f, response, s, weights, rng):
     n = len(f)
+    values, noise, prior_scale = response
     if prior_scale > 0.0:
         squares = 0.0
         for i in range(n):
@@ -92,35 +93,36 @@ def _is_gaussian(response):
     return isinstance(response, types.NamedTuple) and response.instance_class is GaussianTargets
 
 
-@overload(link.log_label)
-def _log_label(response, i, f):
+@numba.njit(**JIT)
+def _log_likelihood(f, values, noise):
+    total = -len(f) * math.log(noise * math.sqrt(2.0 * math.pi))
+    for i in range(len(f)):
+        residual = (values[i] - f[i]) / noise
+        total -= 0.5 * residual * residual
+    return total
+
+
+@overload(link.log_likelihood)
+def _log_likelihood_of(f, response):
     if _is_gaussian(response):
-
-        def density(response, i, f):
-            noise = response.noise[0]
-            residual = (response.values[i] - f) / noise
-            return -0.5 * residual * residual - math.log(noise * math.sqrt(2.0 * math.pi))
-
-        return density
+        return lambda f, response: _log_likelihood(f[0], response.values, response.noise[0])
 
 
 @overload(link.label_terms)
 def _label_terms(f, response, slope, bend):
     if _is_gaussian(response):
         return lambda f, response, slope, bend: gaussian_terms(
-            f, response.values, response.noise[0], slope, bend
+            f[0], response.values, response.noise[0], slope[0], bend[0]
         )
 
 
 @overload(link.impute_response)
-def _impute_response(state, s, response, rng):
+def _impute_response(state, S, response, rng):
     if _is_gaussian(response):
-        return lambda state, s, response, rng: None
+        return lambda state, S, response, rng: None
 
 
 @overload(link.renew_response)
-def _renew_response(f, response, s, weights, rng):
+def _renew_response(f, response, S, weights, rng):
     if _is_gaussian(response):
-        return lambda f, response, s, weights, rng: _renew(
-            f, response.values, response.noise, response.prior_scale, s, weights, rng
-        )
+        return lambda f, response, S, weights, rng: _renew(f[0], response, S[0], weights, rng)

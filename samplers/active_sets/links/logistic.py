@@ -82,29 +82,37 @@ def _is_logistic(response):
     return isinstance(response, types.NamedTuple) and response.instance_class is LogisticLabels
 
 
-@overload(link.log_label)
-def _log_label(response, i, f):
+@numba.njit(**JIT)
+def _log_likelihood(f, positive):
+    total = 0.0
+    for i in range(len(f)):
+        total += _log_logistic(f[i] if positive[i] else -f[i])
+    return total
+
+
+@overload(link.log_likelihood)
+def _log_likelihood_of(f, response):
     if _is_logistic(response):
-        return lambda response, i, f: _log_logistic(f if response.positive[i] else -f)
+        return lambda f, response: _log_likelihood(f[0], response.positive)
 
 
 @overload(link.label_terms)
 def _label_terms(f, response, slope, bend):
     if _is_logistic(response):
         return lambda f, response, slope, bend: logistic_terms(
-            f, response.positive, response.weights, slope, bend
+            f[0], response.positive, response.weights, slope[0], bend[0]
         )
 
 
 @overload(link.impute_response)
-def _impute_response(state, s, response, rng):
+def _impute_response(state, S, response, rng):
     if _is_logistic(response):
-        return lambda state, s, response, rng: None
+        return lambda state, S, response, rng: None
 
 
 @overload(link.renew_response)
-def _renew_response(f, response, s, weights, rng):
+def _renew_response(f, response, S, weights, rng):
     if _is_logistic(response):
-        return lambda f, response, s, weights, rng: _draw_weights(
-            f, response.positive, s, weights, rng
+        return lambda f, response, S, weights, rng: _draw_weights(
+            f[0], response.positive, S[0], weights, rng
         )

@@ -13,11 +13,9 @@ from numba.extending import overload
 
 from bayeskernels.compiled import JIT, log_normal_cdf
 from bayeskernels.samplers.active_sets.links import link
-from bayeskernels.samplers.compiled import dot
 
 __all__ = [
     "draw_response",
-    "impute",
     "probit_labels",
     "probit_terms",
     "truncated_normal",
@@ -77,37 +75,6 @@ def draw_response(f, positive, s, rng):
         s[i] = truncated_normal(f[i], 1.0, positive[i], rng)
 
 
-@numba.njit(**JIT)
-def impute(state, s, positive, rng):
-    r"""Draw each :math:`s_i` given the others, with offset and coefficients integrated out.
-
-    Holmes and Held (2006); GKM, Algorithm 1, where the update of b belongs after both branches and
-    rho is a variance. s and ``state.response`` are updated in place.
-    """
-    k = state.size[0]
-    n = len(s)
-    W = np.empty((n, k + 1))
-    for i in range(n):
-        W[i, 0] = state.scales[0]
-    for a in range(k):
-        for i in range(n):
-            W[i, a + 1] = state.V[a, i] * state.scales[1]
-    inverse = np.ascontiguousarray(state.inverse[: k + 1, : k + 1])
-    B = np.dot(W, inverse)
-    mean = np.dot(inverse, state.response[: k + 1])
-    for i in range(n):
-        leverage = dot(W[i], B[i])
-        fit = dot(W[i], mean)
-        ratio = leverage / max(1.0 - leverage, 1e-12)
-        deviation = math.sqrt(1.0 + ratio)
-        new = truncated_normal(fit + ratio * (fit - s[i]), deviation, positive[i], rng)
-        change = new - s[i]
-        s[i] = new
-        for a in range(k + 1):
-            mean[a] += change * B[i, a]
-    state.response[: k + 1] = np.dot(W.T, s)
-
-
 def probit_labels(positive):
     """Data of a probit model: its labels as an array of bool."""
     return np.ascontiguousarray(positive, dtype=np.bool_)
@@ -118,25 +85,43 @@ def _is_probit(response):
     return isinstance(response, types.Array) and response.dtype == types.boolean
 
 
-@overload(link.log_label)
-def _log_label(response, i, f):
+@numba.njit(**JIT)
+def _log_likelihood(f, positive):
+    total = 0.0
+    for i in range(len(f)):
+        total += log_normal_cdf(f[i] if positive[i] else -f[i])
+    return total
+
+
+@overload(link.log_likelihood)
+def _log_likelihood_of(f, response):
     if _is_probit(response):
-        return lambda response, i, f: log_normal_cdf(f if response[i] else -f)
+        return lambda f, response: _log_likelihood(f[0], response)
 
 
 @overload(link.label_terms)
 def _label_terms(f, response, slope, bend):
     if _is_probit(response):
-        return lambda f, response, slope, bend: probit_terms(f, response, slope, bend)
+        return lambda f, response, slope, bend: probit_terms(f[0], response, slope[0], bend[0])
+
+
+@overload(link.draw_point)
+def _draw_point(response, i, mean, deviation, drawn, rng):
+    if _is_probit(response):
+
+        def draw(response, i, mean, deviation, drawn, rng):
+            drawn[0] = truncated_normal(mean[0], deviation, response[i], rng)
+
+        return draw
 
 
 @overload(link.impute_response)
-def _impute_response(state, s, response, rng):
+def _impute_response(state, S, response, rng):
     if _is_probit(response):
-        return lambda state, s, response, rng: impute(state, s, response, rng)
+        return lambda state, S, response, rng: link.impute(state, S, response, rng)
 
 
 @overload(link.renew_response)
-def _renew_response(f, response, s, weights, rng):
+def _renew_response(f, response, S, weights, rng):
     if _is_probit(response):
-        return lambda f, response, s, weights, rng: draw_response(f, response, s, rng)
+        return lambda f, response, S, weights, rng: draw_response(f[0], response, S[0], rng)

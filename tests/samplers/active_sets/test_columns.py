@@ -4,169 +4,209 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayeskernels.samplers.active_sets.columns import (
-    ActiveColumns,
-    append,
-    append_later,
-    birth_gain,
-    coupling,
-    new_direction,
-    new_products,
-    prepare,
-    products,
-    rebuild,
-)
-from bayeskernels.samplers.active_sets.deaths import (
-    death_direction,
-    death_gain,
+from bayeskernels.samplers.active_sets.columns.births import activate, append, propose_birth
+from bayeskernels.samplers.active_sets.columns.deaths import (
+    forget,
+    propose_death,
     remove,
     remove_soon,
 )
-from bayeskernels.samplers.active_sets.waiting_columns import MAX_DEAD, bring_up_to_date, is_full
+from bayeskernels.samplers.active_sets.columns.proposal import new_proposal
+from bayeskernels.samplers.active_sets.columns.row_weights import reweigh
+from bayeskernels.samplers.active_sets.columns.state import (
+    ActiveColumns,
+    compact_gram,
+    compact_inverse,
+    compact_response,
+    prepare,
+    rebuild,
+)
+from bayeskernels.samplers.active_sets.columns.waiting import bring_up_to_date, is_full
 
 N, K_MAX = 20, 9
-ROWS = K_MAX + MAX_DEAD
-NOTHING = np.empty(0)
+NOTHING = np.empty((0, 0, 0))
+ETA = 2.0
+
+#: Numbers of kernels and of responses.
+SHAPES = [(1, 1), (1, 3), (2, 1), (3, 2)]
 
 
-@pytest.fixture
-def problem():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((N, 3))
-    gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 4)
-    return gram, rng.standard_normal(N), rng
+class Problem:
+    """Kernel matrices, responses, and a state for them."""
 
+    def __init__(self, q, r, weights=None):
+        rng = self.rng = np.random.default_rng(1)
+        X = rng.standard_normal((N, 3))
+        distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        self.grams = np.stack([np.exp(-distances / width) for width in (4.0, 1.0, 2.0)[:q]])
+        self.S = rng.standard_normal((r, N))
+        self.weights = np.array([1.2, 0.7, 0.9])[:q] if weights is None else np.array(weights)
+        self.diagonal = np.ones((q, N))
+        self.state = ActiveColumns.empty(N, K_MAX, q, r)
+        self.proposal = new_proposal(self.state)
+        self.prepare()
 
-def log_marginal(gram, s, points, g, eta):
-    """Equation (8), as printed, from the whole covariance matrix."""
-    K = gram[:, points]
-    inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(len(points))
-    Q = np.eye(N) + 1 / eta + K @ np.linalg.solve(inner, K.T) / g
-    return stats.multivariate_normal(np.zeros(N), Q).logpdf(s)
+    def prepare(self):
+        prepare(self.state, self.S, self.weights, ETA)
 
+    @property
+    def points(self):
+        return self.state.points[: self.state.size[0]].tolist()
 
-def activate(state, gram, s, point, later=False):
-    v, c, m, row = np.empty(N), np.empty(ROWS), np.empty(ROWS + 1), np.empty(ROWS + 1)
-    is_whitened = True
-    if later:
-        pivot, own, with_s, is_whitened = new_products(
-            state, point, gram[point], NOTHING, gram[point, point], NOTHING, s, v, c, m
+    def activate(self, *points):
+        for point in points:
+            columns = self.grams[:, point].copy()
+            activate(self.state, point, columns, self.diagonal, self.S, self.proposal)
+
+    def propose(self, point, n_known=0):
+        """Gain of a birth, with products with some of the rows at hand."""
+        columns = self.grams[:, point].copy()
+        known = np.einsum("jn,hkn->jhk", columns, self.state.V[:, :n_known])
+        return propose_birth(
+            self.state, point, columns, known, self.diagonal, self.S, self.proposal
         )
-    else:
-        pivot = new_direction(state, point, gram[point], gram[point, point], NOTHING, v, c)
-        own, with_s = products(state, v, s, m)
-    schur = coupling(state, own, m, NOTHING, 1.0, row)
-    gain = birth_gain(state, with_s, row, schur)
-    if is_whitened:
-        append(state, point, gram[point], v, c, pivot, own, with_s, m, row, schur, NOTHING, 1.0)
-    else:
-        append_later(state, point, gram[point], c, pivot, own, with_s, m, row, schur, NOTHING, 1.0)
-    return gain
+
+    def append(self, point):
+        append(self.state, point, self.grams[:, point].copy(), self.proposal)
+
+    def log_marginal(self, points):
+        """Equation (8), as printed, from the whole covariance matrix."""
+        Q = np.eye(N) + 1 / ETA
+        for gram, weight in zip(self.grams, self.weights, strict=True):
+            K = gram[:, points]
+            inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(len(points))
+            Q = Q + weight**2 * K @ np.linalg.solve(inner, K.T)
+        return stats.multivariate_normal(np.zeros(N), Q).logpdf(self.S).sum()
+
+    def check(self, row_weights=1.0):
+        """Everything that is carried along against its definition."""
+        state, points = self.state, self.points
+        k = len(points)
+        assert state.is_active.sum() == k
+        assert state.is_active[points].all()
+        blocks = [row_weights * np.ones((N, 1))]
+        for j, gram in enumerate(self.grams):
+            gram = gram * np.outer(row_weights * np.ones(N), row_weights * np.ones(N))
+            V, T = state.V[j, :k].T, state.T[j, :k, :k]
+            inner = gram[np.ix_(points, points)]
+            inner = inner + 1e-8 * np.diag(np.diag(inner))
+            np.testing.assert_allclose(T @ inner @ T.T, np.eye(k), atol=1e-8)
+            np.testing.assert_allclose(V, gram[:, points] @ T.T, atol=1e-8)
+            stored = state.kernel[state.stored[:k], j]
+            np.testing.assert_allclose(stored, gram[points], rtol=1e-12)
+            blocks.append(V)
+        ones = np.column_stack([np.broadcast_to(row_weights, N).reshape(N, 1), *blocks[1:]])
+        factors = np.concatenate([[ETA**-0.5], np.repeat(self.weights, k)])
+        W = ones * factors
+        np.testing.assert_allclose(compact_response(state), self.S @ W, atol=1e-8)
+        np.testing.assert_allclose(
+            compact_inverse(state), np.linalg.inv(np.eye(len(factors)) + W.T @ W), atol=1e-8
+        )
+        np.testing.assert_allclose(compact_gram(state), ones.T @ ones, atol=1e-8)
 
 
-def check(state, gram, s, g, eta):
-    """Everything that is carried along against its definition."""
-    k = int(state.size[0])
-    points = state.points[:k]
-    assert state.is_active.sum() == k
-    assert state.is_active[points].all()
-    V = state.V[:k].T
-    T = state.T[:k, :k]
-    inner = gram[np.ix_(points, points)] + 1e-8 * np.eye(k)
-    np.testing.assert_allclose(T @ inner @ T.T, np.eye(k), atol=1e-8)
-    np.testing.assert_allclose(V, gram[:, points] @ T.T, atol=1e-8)
-    W = np.column_stack([np.ones(N) / np.sqrt(eta), V / np.sqrt(g)])
-    np.testing.assert_allclose(state.response[: k + 1], W.T @ s, atol=1e-8)
-    np.testing.assert_allclose(
-        state.inverse[: k + 1, : k + 1], np.linalg.inv(np.eye(k + 1) + W.T @ W), atol=1e-8
-    )
-    ones = np.column_stack([np.ones(N), V])
-    np.testing.assert_allclose(state.gram[: k + 1, : k + 1], ones.T @ ones, atol=1e-8)
-    for slot in range(k):
-        np.testing.assert_array_equal(state.kernel[state.stored[slot]], gram[points[slot]])
-
-
+@pytest.mark.parametrize(("q", "r"), SHAPES)
 @pytest.mark.parametrize("every", [1, 7, 300])
-def test_births_and_deaths_in_any_order(problem, every):
+def test_births_and_deaths_in_any_order(q, r, every):
     """V brought up to date at once, after some moves, or only when no more can wait."""
-    gram, s, rng = problem
-    g, eta = 0.7, 2.0
-    state = ActiveColumns.empty(N, K_MAX)
-    prepare(state, s, g, eta)
-    for step in range(300):
-        k = int(state.size[0])
-        points = state.points[:k].tolist()
-        before = log_marginal(gram, s, points, g, eta)
-        if k < K_MAX and (k == 0 or rng.random() < 0.5):
+    problem = Problem(q, r)
+    state, rng = problem.state, problem.rng
+    for step in range(300 if q * r == 1 else 100):
+        points = problem.points
+        before = problem.log_marginal(points)
+        if len(points) < K_MAX and (not points or rng.random() < 0.5):
             point = int(rng.choice(np.setdiff1d(np.arange(N), points)))
-            gain = activate(state, gram, s, point, later=every > 1)
+            gain = problem.propose(point)
+            problem.append(point)
             after = [*points, point]
         else:
-            slot = int(rng.integers(k))
-            t, x = np.empty(ROWS), np.empty(ROWS + 1)
-            death_direction(state, slot, t)
-            gain, share = death_gain(state, t, x)
-            remove_soon(state, slot, t, x, share)
+            slot = int(rng.integers(len(points)))
+            gain = propose_death(state, slot, problem.proposal)
+            remove_soon(state, slot, problem.proposal)
             after = points[:slot] + points[slot + 1 :]
-        assert state.points[: state.size[0]].tolist() == after
-        assert np.isclose(gain, log_marginal(gram, s, after, g, eta) - before, atol=1e-6)
+        assert problem.points == after
+        assert np.isclose(gain, problem.log_marginal(after) - before, atol=1e-6)
         if step % every == 0 or is_full(state):
             bring_up_to_date(state, NOTHING)
-            check(state, gram, s, g, eta)
+            problem.check()
     bring_up_to_date(state, NOTHING)
-    check(state, gram, s, g, eta)
+    problem.check()
 
 
-def test_swap_is_a_death_and_a_birth(problem):
-    """The gain of a birth without a direction that is about to go."""
-    gram, s, _ = problem
-    g, eta = 1.5, 0.5
-    state = ActiveColumns.empty(N, K_MAX)
-    prepare(state, s, g, eta)
-    for point in (3, 11, 7, 0):
-        activate(state, gram, s, point)
-    t, x, m = np.empty(ROWS), np.empty(ROWS + 1), np.empty(ROWS + 1)
-    death_direction(state, 1, t)
-    gain, share = death_gain(state, t, x)
-    v, c = np.empty(N), np.empty(ROWS)
-    new_direction(state, 5, gram[5], 1.0, t[:4], v, c)
-    own, with_s = products(state, v, s, m)
-    for n_known in (0, 3, 4):
-        known = state.V[:n_known] @ gram[5]
-        short = new_products(
-            state, 5, gram[5], known, 1.0, t[:4], s, v.copy(), c.copy(), m_short := m.copy()
-        )
-        np.testing.assert_allclose(short[1:3], (own, with_s), rtol=1e-10)
-        np.testing.assert_allclose(m_short[:5], m[:5], rtol=1e-10)
-    row = np.empty(ROWS + 1)
-    schur = coupling(state, own, m, x[:5], share, row)
-    gain += birth_gain(state, with_s, row, schur)
-    change = log_marginal(gram, s, [3, 7, 0, 5], g, eta)
-    change -= log_marginal(gram, s, [3, 11, 7, 0], g, eta)
+@pytest.mark.parametrize("weights", [None, (0.7, 0.0), (0.0, 0.0)])
+def test_kernels_that_are_off_gain_nothing(weights):
+    """They are carried along all the same, and are right once they are on."""
+    problem = Problem(2, 2, weights)
+    for point in (3, 11, 7, 0, 5):
+        before = problem.log_marginal(problem.points)
+        gain = problem.propose(point)
+        problem.append(point)
+        assert np.isclose(gain, problem.log_marginal(problem.points) - before, atol=1e-6)
+    before = problem.log_marginal(problem.points)
+    gain = propose_death(problem.state, 1, problem.proposal)
+    remove_soon(problem.state, 1, problem.proposal)
+    assert np.isclose(gain, problem.log_marginal(problem.points) - before, atol=1e-6)
+    bring_up_to_date(problem.state, NOTHING)
+    problem.check()
+    problem.weights = np.array([0.4, 1.7])
+    problem.prepare()
+    problem.check()
+
+
+@pytest.mark.parametrize(("q", "r"), SHAPES)
+@pytest.mark.parametrize("n_known", [0, 3, 4])
+def test_swap_is_a_death_and_a_birth(q, r, n_known):
+    """The gain of a birth without the directions that are about to go, and what is left after."""
+    problem = Problem(q, r)
+    problem.activate(3, 11, 7, 0)
+    problem.proposal.is_swap[0] = True
+    gain = propose_death(problem.state, 1, problem.proposal)
+    gain += problem.propose(5, n_known)
+    change = problem.log_marginal([3, 7, 0, 5]) - problem.log_marginal([3, 11, 7, 0])
     assert np.isclose(gain, change, atol=1e-6)
+    forget(problem.state, 1, problem.proposal)
+    problem.append(5)
+    bring_up_to_date(problem.state, NOTHING)
+    assert problem.points == [3, 7, 0, 5]
+    problem.check()
 
 
-def test_rebuild_changes_nothing_but_the_drift(problem):
-    gram, s, _ = problem
-    state = ActiveColumns.empty(N, K_MAX)
-    prepare(state, s, 1.0, 1.0)
-    for point in (2, 9, 4, 13, 6):
-        activate(state, gram, s, point)
-    remove(state, np.array([1]), NOTHING)
-    state.V[:] += 1e-5
-    rebuild(state, np.diag(gram).copy())
-    prepare(state, s, 0.3, 4.0)
-    check(state, gram, s, 0.3, 4.0)
+@pytest.mark.parametrize(("q", "r"), SHAPES)
+def test_rebuild_changes_nothing_but_the_drift(q, r):
+    problem = Problem(q, r)
+    problem.activate(2, 9, 4, 13, 6)
+    z = problem.rng.standard_normal((r, q, K_MAX))
+    predictors = np.einsum("rqk,qkn->rn", z[:, :, :5], problem.state.V[:, :5])
+    lost = z.copy()
+    remove(problem.state, np.array([1]), lost)
+    # What is left is the function without the direction that only the point needed.
+    rest = predictors - np.einsum("rqk,qkn->rn", lost[:, :, :4], problem.state.V[:, :4])
+    assert np.linalg.matrix_rank(rest, tol=1e-6) <= min(q, r)
+    problem.state.V[:] += 1e-5
+    rebuild(problem.state, problem.diagonal)
+    problem.prepare()
+    problem.check()
 
 
-def test_repeated_points_leave_the_model_as_it_is(problem):
+@pytest.mark.parametrize(("q", "r"), SHAPES)
+@pytest.mark.parametrize("is_common", [True, False])
+def test_row_weights(q, r, is_common):
+    problem = Problem(q, r)
+    problem.activate(2, 9, 4)
+    weights = np.full(N, 1.7) if is_common else problem.rng.uniform(0.5, 2.0, N)
+    reweigh(problem.state, weights)
+    problem.prepare()
+    problem.check(weights)
+
+
+@pytest.mark.parametrize("q", [1, 2])
+def test_repeated_points_leave_the_model_as_it_is(q):
     """A twin of an active point has nothing to add: no division by zero, no gain."""
-    gram, s, _ = problem
-    twins = gram.copy()
-    twins[1], twins[:, 1] = twins[0], twins[:, 0]
-    twins[1, 1] = 1.0
-    state = ActiveColumns.empty(N, K_MAX)
-    prepare(state, s, 1.0, 1.0)
-    activate(state, twins, s, 0)
-    assert abs(activate(state, twins, s, 1)) < 1e-4
-    assert np.isfinite(state.inverse[:3, :3]).all()
+    problem = Problem(q, 1)
+    grams = problem.grams
+    grams[:, 1], grams[:, :, 1] = grams[:, 0], grams[:, :, 0]
+    grams[:, 1, 1] = 1.0
+    problem.activate(0)
+    assert abs(problem.propose(1)) < 1e-4
+    problem.append(1)
+    assert np.isfinite(compact_inverse(problem.state)).all()

@@ -42,19 +42,19 @@ def test_posterior_is_exact(g_prior, eta_prior):
     draws = np.empty((20_000, N + 2))
     for row in draws:
         sampler.sweep(rng)
-        row[:] = np.log(sampler.g), sampler.u, *sampler.f
+        row[:] = *np.log(sampler.g), *sampler.u, *sampler.f[0]
     batches = draws.reshape(50, -1, N + 2).mean(axis=1)
     error = np.hypot(error, batches.std(axis=0, ddof=1) / np.sqrt(50))
     z = (batches.mean(axis=0) - mean) / np.maximum(error, 1e-12)
     # Ten numbers at 4.2: once in four thousand runs by chance.
     assert (np.abs(z) < 4.2).all()
-    np.testing.assert_allclose(sampler.u + GRAM @ sampler.beta, sampler.f, atol=1e-8)
+    np.testing.assert_allclose(sampler.u + GRAM @ sampler.beta[0, 0], sampler.f[0], atol=1e-8)
 
 
 def test_state_replays_exactly():
     sampler = DenseProbitSampler(GRAM, POSITIVE)
     sampler.place(np.arange(N), 0.0, None, 1.0, 1.0, np.random.default_rng(0))
-    assert_state_replays(sampler, lambda s: (s.u, s.g, *s.f), sweeps=10)
+    assert_state_replays(sampler, lambda s: (*s.u, *s.g, *s.f[0]), sweeps=10)
 
 
 def test_step_of_a_dense_model():

@@ -55,7 +55,7 @@ def test_a_prior_of_the_users_own_is_left_to_another_step(form):
         step.step(point)
         [g] = model.replace_rvs_by_values([model["g"]])
         assert np.isclose(
-            step.sampler.g,
+            step.sampler.g[0],
             g.eval({v: point[v.name] for v in model.value_vars if v in pm.pytensorf.inputvars(g)}),
         )
         idata = pm.sample(20, tune=20, **QUICK)

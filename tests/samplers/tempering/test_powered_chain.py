@@ -142,8 +142,8 @@ def test_carried_predictor_and_columns():
     k = len(points)
     assert sorted(points) == np.flatnonzero(chain.active.is_active).tolist()
     np.testing.assert_allclose(u + chain.beta @ gram[points], chain.f, atol=1e-6)
-    V = chain.active.V[:k]
-    np.testing.assert_allclose(V, chain.active.T[:k, :k] @ gram[points], atol=1e-6)
+    V = chain.active.V[0, :k]
+    np.testing.assert_allclose(V, chain.active.T[0, :k, :k] @ gram[points], atol=1e-6)
     where, f = chain.state, chain.f.copy()
     chain.place(where)
     np.testing.assert_allclose(chain.f, f, atol=1e-6)

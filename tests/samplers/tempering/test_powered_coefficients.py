@@ -38,7 +38,7 @@ def make_chain(priors):
 
 def exact_draws(chain, power, rng):
     """Independent draws of (g, eta, u, z) by rejection: no power of the likelihood is above 1."""
-    V = chain.active.V[:3]
+    V = chain.active.V[0, :3]
     kept, missing = [], N_DRAWS
     while missing > 0:
         size = 200_000
@@ -60,7 +60,7 @@ def exact_draws(chain, power, rng):
 
 def features(draws, chain):
     """What is compared: precisions, offset, coefficients, predictor, their squares and log L."""
-    f = draws[:, 2:3] + draws[:, 3:] @ chain.active.V[:3] / np.sqrt(draws[:, :1])
+    f = draws[:, 2:3] + draws[:, 3:] @ chain.active.V[0, :3] / np.sqrt(draws[:, :1])
     first = np.column_stack([np.log(draws[:, :2]), draws[:, 2:], f])
     likelihood = log_ndtr(np.where(POSITIVE, f, -f)).sum(axis=1)
     return np.column_stack([first, first**2, likelihood, likelihood**2]), f

@@ -53,7 +53,7 @@ def test_improbable_labels_have_responses_too():
 
 def test_log_probability_of_two_classes():
     f, labels = np.array([[0.3], [-2.0]]), np.array([1, 1])
-    total = labels_log_probability(f, labels, class_contrasts(2))
+    total = labels_log_probability(f.T, labels, class_contrasts(2))
     assert np.isclose(total, stats.norm.logcdf(f).sum())
     as_classes = f @ class_contrasts(2).T
     expected = stats.norm.logcdf((as_classes[:, 1] - as_classes[:, 0]) / np.sqrt(2)).sum()

@@ -93,10 +93,10 @@ def test_sets_with_everything_fixed(n, max_active, moves):
         windows=moves[1],
         width=6,
     )
-    sets, offsets = run(sampler, g, lambda s: s.u)
+    sets, offsets = run(sampler, g, lambda s: s.u[0])
     assert rms_z(sets, probabilities) < 1.3
-    f = sampler.u + gram[:, sampler.points] @ sampler.beta
-    np.testing.assert_allclose(sampler.f, f, atol=1e-9)
+    f = sampler.u + gram[:, sampler.points] @ sampler.beta[0, 0]
+    np.testing.assert_allclose(sampler.f[0], f, atol=1e-9)
     # The mean of the offset given a set is closed form, too.
     mean = 0.0
     for points, probability in probabilities.items():
@@ -142,7 +142,7 @@ def test_sets_with_a_random_scale(which):
     )
     # The noise moves slowly: shorter runs underestimate their standard errors.
     n_sweeps = N_SWEEPS if which == "g" else 4 * N_SWEEPS
-    sets, numbers = run(sampler, 0.7, lambda s: np.log(getattr(s, which)), n_sweeps)
+    sets, numbers = run(sampler, 0.7, lambda s: np.log(np.ravel(getattr(s, which))[0]), n_sweeps)
     assert rms_z(sets, probabilities) < 1.3
     assert abs(z_scores(numbers, mean)) < 4
 
@@ -183,4 +183,4 @@ def test_state_replays_exactly():
     sampler = ActiveSetSampler(gram.__getitem__, np.diag(gram), GaussianTargets.of(y, 0.4, 1.0), 4)
     sampler.place([0], 0.0, None, 1.0, 1.0, np.random.default_rng(0))
     sampler.sweep(np.random.default_rng(0))
-    assert_state_replays(sampler, lambda s: (s.u, s.g, s.noise, *s.f), sweeps=120)
+    assert_state_replays(sampler, lambda s: (*s.u, *s.g, s.noise, *s.f[0]), sweeps=120)

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from bayeskernels.compiled import JIT
-from bayeskernels.samplers.compiled import dot
+from bayeskernels.samplers.active_sets.columns.state import refresh_gram, scale_gram
 
 __all__ = ["reweigh"]
 
@@ -35,23 +35,14 @@ def reweigh(state, weights):
         state.constant[i] = weights[i]
     for a in range(k):
         own = ratio[state.points[a]]
-        row = state.kernel[state.stored[a]]
-        for i in range(n):
-            row[i] *= own * ratio[i]
-            state.V[a, i] *= ratio[i]
-        for e in range(k):
-            state.T[e, a] /= own
-    state.gram[0, 0] = dot(weights, weights)
+        for j in range(len(state.V)):
+            row = state.kernel[state.stored[a], j]
+            for i in range(n):
+                row[i] *= own * ratio[i]
+                state.V[j, a, i] *= ratio[i]
+            for e in range(k):
+                state.T[j, e, a] /= own
     if is_common:
-        square = ratio[0] * ratio[0]
-        for a in range(k + 1):
-            for e in range(k + 1):
-                if a > 0 or e > 0:
-                    state.gram[a, e] *= square
-        return
-    V = state.V[:k]
-    state.gram[1 : k + 1, 1 : k + 1] = np.dot(V, V.T)
-    for a in range(k):
-        total = dot(V[a], weights)
-        state.gram[0, a + 1] = total
-        state.gram[a + 1, 0] = total
+        scale_gram(state, ratio[0] * ratio[0])
+    else:
+        refresh_gram(state)
