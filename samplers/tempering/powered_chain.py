@@ -163,7 +163,7 @@ class _Place(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """What all moves of the active set need of the target; ``diagonal`` has a row for the kernel."""
+    """What all moves of the active set need of the target; the diagonal has the shape (1, n)."""
 
     positive: np.ndarray
     diagonal: np.ndarray
