@@ -127,7 +127,11 @@ def _known_products(state, columns):
     known = np.empty((n_points, q, q, k))
     for j in range(q):
         product = np.dot(columns.reshape(n_points * q, n), state.V[j, :k].T)
-        known[:, :, j] = product.reshape(n_points, q, k)
+        for a in range(n_points):
+            for h in range(q):
+                target, values = known[a, h, j], product[a * q + h]
+                for e in range(k):
+                    target[e] = values[e]
     return known
 
 

@@ -47,11 +47,13 @@ def _parts(state, z):
     parts = np.zeros((q, r, n))
     for j in range(q):
         for d in range(r):
+            part = parts[j, d]
             for a in range(k):
+                weight, v = z[d, j, a], state.V[j, a]
                 for i in range(n):
-                    parts[j, d, i] += z[d, j, a] * state.V[j, a, i]
+                    part[i] += weight * v[i]
             for i in range(n):
-                parts[j, d, i] /= state.constant[i]
+                part[i] /= state.constant[i]
     return parts
 
 
@@ -59,10 +61,12 @@ def _parts(state, z):
 def _predict(u, parts, weights, f):
     """Predictors f from their parts."""
     for d in range(len(f)):
-        for i in range(f.shape[1]):
-            f[d, i] = u[d]
-            for j in range(len(parts)):
-                f[d, i] += parts[j, d, i] * weights[j]
+        out = f[d]
+        out[:] = u[d]
+        for j in range(len(parts)):
+            weight, part = weights[j], parts[j, d]
+            for i in range(len(out)):
+                out[i] += part[i] * weight
 
 
 @numba.njit(**JIT)

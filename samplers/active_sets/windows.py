@@ -117,12 +117,12 @@ def _log_ratio(v, scales, group, slope, bend):
 def _add_point(f, v, scales, group, sign, out):
     """Predictors with a point added (sign 1) or taken away (-1)."""
     for d in range(len(f)):
-        for i in range(f.shape[1]):
-            out[d, i] = f[d, i]
+        changed = out[d]
+        changed[:] = f[d]
         for j in range(len(v)):
-            factor = sign * scales[j] * group[d, j]
-            for i in range(f.shape[1]):
-                out[d, i] += factor * v[j, i]
+            factor, column = sign * scales[j] * group[d, j], v[j]
+            for i in range(len(changed)):
+                changed[i] += factor * column[i]
 
 
 class Predictor(NamedTuple):

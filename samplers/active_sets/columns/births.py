@@ -19,6 +19,7 @@ from bayeskernels.samplers.active_sets.columns.state import (
     first,
     stored_rows,
     sum_over_blocks,
+    times_inverse,
 )
 from bayeskernels.samplers.active_sets.columns.waiting import (
     add_raw_row,
@@ -111,8 +112,11 @@ def _raw_products(state, columns, known, S, proposal):
         for h in range(len(state.V)):
             start = first(state, h)
             m = proposal.m[j, start : start + n_rows]
-            m[:n_known] = known[j, h]
-            m[n_known:] = np.dot(state.V[h, n_known:n_rows], column)
+            already = known[j, h]
+            for a in range(n_known):
+                m[a] = already[a]
+            if n_known < n_rows:
+                m[n_known:] = np.dot(state.V[h, n_known:n_rows], column)
             whiten_entries(state, h, m)
             proposal.own[j, h] = dot(column, columns[h])
         for d in range(len(S)):
@@ -143,8 +147,9 @@ def _short_products(state, columns, known, S, proposal):
             proposal.with_s[j, d] = rest / pivots[j]
         for h in range(q):
             start = first(state, h)
-            for e in range(start, start + n_rows):
-                along[j, e] = dot(state.gram[e, own : own + n_rows], known_part)
+            gram = state.gram[start : start + n_rows]
+            for a in range(n_rows):
+                along[j, start + a] = dot(gram[a, own : own + n_rows], known_part)
     for j in range(q):
         own = first(state, j)
         for h in range(q):
@@ -161,8 +166,9 @@ def _short_products(state, columns, known, S, proposal):
         m[j, 0] /= pivots[j]
         for h in range(q):
             start = first(state, h)
-            for e in range(start, start + n_rows):
-                m[j, e] = (m[j, e] - along[j, e]) / pivots[j]
+            target, lost = m[j, start : start + n_rows], along[j, start : start + n_rows]
+            for e in range(n_rows):
+                target[e] = (target[e] - lost[e]) / pivots[j]
 
 
 @numba.njit(**JIT)
@@ -181,12 +187,10 @@ def _couple(state, proposal):
         for h in range(q):
             start = first(state, h)
             other = state.scales[1 + h]
-            for e in range(start, start + n_rows):
-                new[j, e] = proposal.m[j, e] * other * scale
-        for h in range(q):
-            start, stop = block(state, h, n_rows)
-            for e in range(start, stop):
-                row[j, e] = sum_over_blocks(state, state.inverse[e], new[j])
+            target, m = new[j, start : start + n_rows], proposal.m[j, start : start + n_rows]
+            for e in range(n_rows):
+                target[e] = m[e] * other * scale
+        times_inverse(state, new[j], row[j])
     for j in range(q):
         for h in range(q):
             schur[j, h] = 1.0 if j == h else 0.0
@@ -274,21 +278,24 @@ def _extend_matrices(state, proposal):
     n_rows = stored_rows(state)
     q = len(state.V)
     inverse, row, x = state.inverse, proposal.row, proposal.x
+    is_swap = proposal.is_swap[0]
     for i in range(q):
         top, bottom = block(state, i, n_rows)
         for a in range(top, bottom):
             for j in range(q):
                 # Inverse of a matrix with one more row (block formula).
                 weight = row[j, a] / proposal.schurs[j]
-                lost = x[j, a] / proposal.shares[j] if proposal.is_swap[0] else 0.0
                 for h in range(q):
                     start, stop = block(state, h, n_rows)
-                    if proposal.is_swap[0]:
-                        for e in range(start, stop):
-                            inverse[a, e] += weight * row[j, e] - lost * x[j, e]
+                    target, new = inverse[a, start:stop], row[j, start:stop]
+                    if is_swap:
+                        lost = x[j, a] / proposal.shares[j]
+                        old = x[j, start:stop]
+                        for e in range(stop - start):
+                            target[e] += weight * new[e] - lost * old[e]
                     else:
-                        for e in range(start, stop):
-                            inverse[a, e] += weight * row[j, e]
+                        for e in range(stop - start):
+                            target[e] += weight * new[e]
             for j in range(q):
                 last = first(state, j) + n_rows
                 side = 0.0
@@ -321,7 +328,10 @@ def append(state, point, columns, proposal):
         whiten_now(state)
     _extend_matrices(state, proposal)
     k = state.size[0]
-    state.kernel[state.stored[k]] = columns
+    for j in range(len(state.V)):
+        stored, column = state.kernel[state.stored[k], j], columns[j]
+        for i in range(len(column)):
+            stored[i] = column[i]
     state.points[k] = point
     state.is_active[point] = True
     row = new_row(state)

@@ -55,10 +55,11 @@ def propose_death(state, slot, proposal):
     share = np.empty((q, q))
     for j in range(q):
         own = first(state, j)
+        direction, image, inverse = t[j, :n_rows], x[j], state.inverse
         for h in range(q):
             start, stop = block(state, h, n_rows)
             for a in range(start, stop):
-                x[j, a] = dot(state.inverse[a, own : own + n_rows], t[j, :n_rows])
+                image[a] = dot(inverse[a, own : own + n_rows], direction)
     for j in range(q):
         for h in range(q):
             own = first(state, h)
@@ -90,8 +91,9 @@ def remove_soon(state, slot, proposal):
                 weight = x[j, a] / proposal.shares[j]
                 for h in range(len(state.V)):
                     start, stop = block(state, h, n_rows)
-                    for e in range(start, stop):
-                        state.inverse[a, e] -= weight * x[j, e]
+                    target, lost = state.inverse[a, start:stop], x[j, start:stop]
+                    for e in range(stop - start):
+                        target[e] -= weight * lost[e]
     forget(state, slot, proposal)
 
 

@@ -53,6 +53,7 @@ __all__ = [
     "scale_gram",
     "stored_rows",
     "sum_over_blocks",
+    "times_inverse",
 ]
 
 #: Deaths that may wait.
@@ -187,9 +188,32 @@ def sum_over_blocks(state, x, y):
 
 
 @numba.njit(**JIT)
+def times_inverse(state, vector, out):
+    """The array ``out`` becomes the inverse of M times a vector of numbers of the columns of W."""
+    n_rows = stored_rows(state)
+    q = len(state.V)
+    inverse = state.inverse
+    for h in range(q):
+        top, bottom = block(state, h, n_rows)
+        for a in range(top, bottom):
+            total = 0.0
+            for j in range(q):
+                start, stop = block(state, j, n_rows)
+                total += dot(inverse[a, start:stop], vector[start:stop])
+            out[a] = total
+
+
+@numba.njit(**JIT)
 def _compact_start(state, kernel):
     """As the start of :func:`block`, where there are no gaps between the active points' blocks."""
     return 0 if kernel == 0 else 1 + kernel * state.size[0]
+
+
+@numba.njit(**JIT)
+def _copy(values, out):
+    """Faster than an assignment, which has to ask whether the arrays overlap."""
+    for a in range(len(values)):
+        out[a] = values[a]
 
 
 @numba.njit(**JIT)
@@ -204,8 +228,8 @@ def _compact(state, A):
         for h in range(q):
             start, stop = block(state, h, k)
             column = _compact_start(state, h)
-            part = A[top:bottom, start:stop]
-            compact[row : row + bottom - top, column : column + stop - start] = part
+            for a in range(bottom - top):
+                _copy(A[top + a, start:stop], compact[row + a, column : column + stop - start])
     return compact
 
 
@@ -219,8 +243,8 @@ def _expand(state, compact, A):
         for h in range(len(state.V)):
             start, stop = block(state, h, k)
             column = _compact_start(state, h)
-            part = compact[row : row + bottom - top, column : column + stop - start]
-            A[top:bottom, start:stop] = part
+            for a in range(bottom - top):
+                _copy(compact[row + a, column : column + stop - start], A[top + a, start:stop])
 
 
 @numba.njit(**JIT)
@@ -246,9 +270,10 @@ def prepare(state, S, weights, eta):
     factors = column_factors(state)
     M = _compact(state, state.gram)
     for a in range(len(M)):
+        row, factor = M[a], factors[a]
         for c in range(len(M)):
-            M[a, c] *= factors[a] * factors[c]
-        M[a, a] += 1.0
+            row[c] *= factor * factors[c]
+        row[a] += 1.0
     _expand(state, np.linalg.inv(M), state.inverse)
     for d in range(len(S)):
         state.response[d, 0] = dot(S[d], state.constant) * state.scales[0]

@@ -105,8 +105,9 @@ def add_raw_row(state, row, columns, weights, pivots):
         for a in range(row):
             state.raw_weights[j, b, a] = weights[j, a]
         state.raw_pivots[j, b] = pivots[j]
-        for i in range(columns.shape[1]):
-            state.V[j, row, i] = columns[j, i]
+        target, column = state.V[j, row], columns[j]
+        for i in range(len(column)):
+            target[i] = column[i]
     state.n_raw[0] += 1
 
 
@@ -206,8 +207,9 @@ def _reflect_symmetric(state, A, Y, MY):
                 weight = MY[j, b, a]
                 for h in range(q):
                     start, stop = block(state, h, n_rows)
-                    for e in range(start, stop):
-                        P[j, b, e] += weight * row[e]
+                    target, values = P[j, b, start:stop], row[start:stop]
+                    for e in range(stop - start):
+                        target[e] += weight * values[e]
     for j in range(q):
         for h in range(q):
             start = first(state, h)

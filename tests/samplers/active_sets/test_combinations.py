@@ -56,11 +56,23 @@ def log_likelihood(response, f):
     if isinstance(response, ClassLabels):
         F = (f @ response.contrasts.T).reshape(-1, len(response.contrasts))
         return label_log_probabilities(F, np.tile(THREE, len(f))).reshape(len(f), N).sum(axis=1)
-    if isinstance(response, GaussianTargets):
-        return norm.logpdf(TARGETS, f[..., 0], NOISE).sum(axis=1)
     margins = np.where(TWO, f[..., 0], -f[..., 0])
     log_cdf = log_expit if isinstance(response, LogisticLabels) else log_ndtr
     return log_cdf(margins).sum(axis=1)
+
+
+def of_targets(grams, points, on, g, eta):
+    """Density of the targets given the precisions, and mean of the first output: closed forms."""
+    signal = np.ones((N, N)) / eta.reshape(-1, 1, 1)
+    for j, gram in enumerate(grams):
+        if on[j] and points:
+            own = gram[points] @ np.eye(N)[points].T
+            part = gram[points].T @ np.linalg.solve(own, gram[points])
+            signal = signal + part / g[:, j].reshape(-1, 1, 1)
+    Q = signal + NOISE**2 * np.eye(N)
+    solved = np.linalg.solve(Q, TARGETS[:, None])[:, :, 0]
+    density = np.exp(-0.5 * solved @ TARGETS) / np.sqrt(np.linalg.det(2 * np.pi * Q))
+    return density, (signal @ solved[:, :, None])[:, 0, 0]
 
 
 def exact(grams, response, kernel_off, is_fixed, power=13):
@@ -89,6 +101,12 @@ def exact(grams, response, kernel_off, is_fixed, power=13):
         g = gamma_law(G_PRIOR[0], scale=1 / G_PRIOR[1]).ppf(uniform[:, 2 : 2 + q])
         if is_fixed:
             eta, g = np.full_like(eta, 0.5), np.full_like(g, 0.7)
+        if isinstance(response, GaussianTargets):
+            weights, output = of_targets(grams, points_of, on, g, eta)
+            mass[points, on] = prior * weights.mean()
+            watched = np.column_stack([np.log(g), output, theta])
+            means = means + prior * (weights[:, None] * watched).mean(axis=0)
+            continue
         z = norm.ppf(uniform[:, 2 + q :])
         f = np.repeat((z[:, :r] / np.sqrt(eta).reshape(-1, 1))[:, None], N, axis=1)
         coefficients = z[:, r:].reshape(len(z), q, k, r)
