@@ -171,7 +171,9 @@ def test_numbers_that_other_steps_move():
         point, _ = step.step(move_others(point, k))
     assert np.isclose(step.sampler.noise, np.exp(-1.0))
     covariance = pm.gp.cov.Matern52(2, ls=np.exp(0.1))(X).eval()
-    np.testing.assert_allclose(step.sampler.f, point["u"] + covariance @ point["beta"], atol=1e-8)
+    np.testing.assert_allclose(
+        step.sampler.f[0], point["u"] + covariance @ point["beta"], atol=1e-8
+    )
 
 
 def test_widths_of_any_covariance_are_learned():

@@ -10,7 +10,6 @@ from bayeskernels.models import label_noise_classifier
 from bayeskernels.testing import label_noise_cells
 
 QUICK = {
-    "quiet": True,
     "progressbar": False,
     "compute_convergence_checks": False,
     "random_seed": 1,
