@@ -74,7 +74,7 @@ class ModelForm:
         specification = self.specification
         if specification.link == "identity":
             return GaussianTargets.of(observed, 1.0, noise_prior)
-        if specification.n_classes > 2:
+        if specification.by_class:
             return ClassLabels.of(observed, specification.n_classes)
         return (
             LogisticLabels.of(observed == 1) if specification.link == "logistic" else observed == 1
