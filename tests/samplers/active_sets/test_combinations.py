@@ -182,10 +182,9 @@ def run_against_enumeration(case, is_fixed, n_sweeps, proposals=2, windows=1):
         theta = np.nan if sampler.theta is None else sampler.theta[0]
         watched[k] = *np.log(sampler.g), *sampler.f[:, 0], theta
     truth = np.array(list(probabilities.values()))
-    # A set that is hardly ever visited has errors that are too small whenever it was not.
-    visible = np.flatnonzero(truth * n_sweeps > 100)
+    visible = np.flatnonzero(truth * n_sweeps > 50)
     z = z_scores((seen[:, None] == visible).astype(float), truth[visible])
-    assert np.sqrt(np.mean(z**2)) < 1.5
+    assert np.sqrt(np.mean(z**2)) < 1.4
     is_constant = np.ptp(watched, axis=0) < 1e-9
     z = z_scores(watched, means)[~is_constant & np.isfinite(watched[0])]
     assert np.abs(z).max() < 4
@@ -199,8 +198,12 @@ def run_against_enumeration(case, is_fixed, n_sweeps, proposals=2, windows=1):
 )
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_sets_and_kernels_have_their_exact_probabilities(case, is_fixed, moves):
-    """Some twenty sets and choices of kernels: rms z beyond 1.5 comes once in a thousand runs."""
-    run_against_enumeration(case, is_fixed, 8_000, *moves)
+    """42 sets, times four choices of kernels.
+
+    Of sets with few visits z has heavy tails: of eight runs of 8,000 sweeps one had rms z beyond
+    1.4, with 40,000 and 200,000 it is 1.2 and 1.1.
+    """
+    run_against_enumeration(case, is_fixed, 24_000, *moves)
 
 
 @pytest.mark.slow
@@ -263,16 +266,17 @@ def test_state_replays_exactly():
     assert_state_replays(sampler, lambda s: (*s.points.tolist(), *s.g, *s.u, *s.is_on), sweeps=20)
 
 
-def test_derivatives_of_the_labels():
-    contrasts = class_contrasts(3)
-    f = 3.0 * np.random.default_rng(4).standard_normal((2, N))
+@pytest.mark.parametrize(("n_classes", "labels"), [(2, TWO.astype(int)), (3, THREE)])
+def test_derivatives_of_the_labels(n_classes, labels):
+    contrasts = class_contrasts(n_classes)
+    f = 3.0 * np.random.default_rng(4).standard_normal((n_classes - 1, N))
     slope, bend = np.empty_like(f), np.empty_like(f)
 
     def terms(f):
-        return label_log_probabilities(f.T @ contrasts.T, THREE)
+        return label_log_probabilities(f.T @ contrasts.T, labels)
 
-    assert np.isclose(class_terms(f, THREE, contrasts, slope, bend), terms(f).sum())
-    for d, step in enumerate(1e-4 * np.eye(2)):
+    assert np.isclose(class_terms(f, labels, contrasts, slope, bend), terms(f).sum())
+    for d, step in enumerate(1e-4 * np.eye(n_classes - 1)):
         step = step[:, None]
         before, here, after = terms(f - step), terms(f), terms(f + step)
         np.testing.assert_allclose(slope[d], (after - before) / 2e-4, atol=1e-6)
