@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayeskernels.samplers.active_sets.columns.births import activate, append, propose_birth
+from bayeskernels.samplers.active_sets.columns.births import (
+    activate,
+    append,
+    new_directions,
+    propose_birth,
+)
 from bayeskernels.samplers.active_sets.columns.deaths import (
     forget,
     propose_death,
@@ -18,6 +23,7 @@ from bayeskernels.samplers.active_sets.columns.state import (
     compact_gram,
     compact_inverse,
     compact_response,
+    first,
     prepare,
     rebuild,
 )
@@ -153,6 +159,24 @@ def test_kernels_that_are_off_gain_nothing(weights):
     problem.check()
 
 
+def check_products(problem, point):
+    """Those found without the whitened columns of a point against those of the columns."""
+    proposal, V = problem.proposal, problem.state.V[:, : len(problem.points)]
+    assert not proposal.is_whitened[0]
+    own, with_s, constants = proposal.own.copy(), proposal.with_s.copy(), proposal.m[:, 0].copy()
+    starts = [first(problem.state, j) for j in range(len(V))]
+    with_V = [proposal.m[:, start : start + V.shape[1]].copy() for start in starts]
+    columns = problem.grams[:, point].copy()
+    new_directions(problem.state, point, columns, problem.diagonal, proposal)
+    v = proposal.v.copy()
+    np.testing.assert_allclose(own, v @ v.T, rtol=1e-10)
+    np.testing.assert_allclose(with_s, v @ problem.S.T, rtol=1e-10)
+    np.testing.assert_allclose(constants, v.sum(axis=1), rtol=1e-10)
+    for rows, products in zip(V, with_V, strict=True):
+        np.testing.assert_allclose(products, v @ rows.T, rtol=1e-10, atol=1e-12)
+    proposal.is_whitened[0] = False
+
+
 @pytest.mark.parametrize(("q", "r"), SHAPES)
 @pytest.mark.parametrize("n_known", [0, 3, 4])
 def test_swap_is_a_death_and_a_birth(q, r, n_known):
@@ -162,6 +186,7 @@ def test_swap_is_a_death_and_a_birth(q, r, n_known):
     problem.proposal.is_swap[0] = True
     gain = propose_death(problem.state, 1, problem.proposal)
     gain += problem.propose(5, n_known)
+    check_products(problem, 5)
     change = problem.log_marginal([3, 7, 0, 5]) - problem.log_marginal([3, 11, 7, 0])
     assert np.isclose(gain, change, atol=1e-6)
     forget(problem.state, 1, problem.proposal)
